@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <limits>
 #include <memory>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include <tracer/error.hpp>
 #include <tracer/sink.hpp>
 
+#include "base/number.hpp"
 #include "command_help.hpp"
 
 namespace tracerd {
@@ -68,11 +68,8 @@ std::optional<std::string> value_of(const CLI::App& app, const std::string& name
 
 template <class Number>
 std::optional<Number> number_of(std::string_view text, Number least, Number most) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most))
-    return std::nullopt;
-  return value;
+  const auto value = tracer::internal::parse_number<Number>(text);
+  return value && *value >= least && *value <= most ? value : std::nullopt;
 }
 
 std::optional<pid_t> pid_of(const CLI::App& app) {

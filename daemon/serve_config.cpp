@@ -2,7 +2,6 @@
 #include "serve_config.hpp"
 
 #include <bit>
-#include <charconv>
 #include <fstream>
 #include <optional>
 
@@ -11,6 +10,7 @@
 #include <tracer/error.hpp>
 #include <tracer/run.hpp>
 
+#include "base/number.hpp"
 #include "rules/rules_reader.hpp"
 
 namespace tracerd {
@@ -134,18 +134,14 @@ void read_limits(const toml::table& table, tracer::internal::ServeLimits& limits
 }
 
 std::optional<gid_t> gid_of(const std::string& name) {
-  const auto number = [](std::string_view text) -> std::optional<gid_t> {
-    gid_t gid = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), gid);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional(gid) : std::nullopt;
-  };
-  if (const auto gid = number(name)) return gid;
+  using tracer::internal::parse_number;
+  if (const auto gid = parse_number<gid_t>(name)) return gid;
   std::ifstream groups("/etc/group");
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos || line.substr(0, first) != name) continue;
-    return number(std::string_view(line).substr(second + 1, line.find(':', second + 1) - second - 1));
+    return parse_number<gid_t>(std::string_view(line).substr(second + 1, line.find(':', second + 1) - second - 1));
   }
   return std::nullopt;
 }

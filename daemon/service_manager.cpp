@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +14,8 @@
 #include <fmt/format.h>
 
 #include <tracer/error.hpp>
+
+#include "base/number.hpp"
 
 namespace tracerd {
 namespace {
@@ -24,10 +25,7 @@ constexpr int kMostHanded = 64;
 
 std::optional<std::int64_t> number_in(const char* name) {
   const char* text = std::getenv(name);
-  if (text == nullptr) return std::nullopt;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text, text + std::strlen(text), number);
-  return error == std::errc() && *end == '\0' ? std::optional(number) : std::nullopt;
+  return text == nullptr ? std::nullopt : tracer::internal::parse_number<std::int64_t>(text);
 }
 
 bool is_option(int fd, int option, int wanted) {

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace tracer::internal {
@@ -31,13 +31,7 @@ class Fields {
   }
   std::string_view word(std::size_t number) const { return words_[number - kFirst]; }
   /// Absent: it is no number, or negative.
-  std::optional<std::uint64_t> number(std::size_t number) const {
-    const std::string_view text = word(number);
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-  }
+  std::optional<std::uint64_t> number(std::size_t number) const { return parse_number<std::uint64_t>(word(number)); }
 
  private:
   std::array<std::string_view, kLast - kFirst + 1> words_{};
@@ -87,6 +81,11 @@ std::optional<ProcStat> parse_proc_stat(std::string_view text) {
 std::optional<ProcStat> read_proc_stat(pid_t pid) {
   const auto text = read_small_file(fmt::format("/proc/{}/stat", pid));
   return text ? parse_proc_stat(*text) : std::nullopt;
+}
+
+bool lives(std::uint32_t pid, std::uint64_t start_ns) {
+  const auto stat = read_proc_stat(static_cast<pid_t>(pid));
+  return stat && stat->started_from_ns <= start_ns && start_ns <= stat->started_until_ns;
 }
 
 }  // namespace tracer::internal

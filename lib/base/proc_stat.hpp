@@ -43,5 +43,7 @@ std::optional<ProcStat> parse_proc_stat(std::string_view text);
 
 /// Of /proc/PID/stat; absent: it does not live, or must not be seen.
 std::optional<ProcStat> read_proc_stat(pid_t pid);
+/// Whether the process that has this pid now began then.
+bool lives(std::uint32_t pid, std::uint64_t start_ns);
 
 }  // namespace tracer::internal

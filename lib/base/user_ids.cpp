@@ -2,21 +2,10 @@
 #include "base/user_ids.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/number.hpp"
 
 namespace tracer::internal {
-namespace {
-
-template <class Number>
-std::optional<Number> number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-}  // namespace
-
 std::vector<SubordinateIds> subordinate_ids(std::string_view text, uid_t (*uid_of)(std::string_view name)) {
   std::vector<SubordinateIds> ranges;
   while (!text.empty()) {
@@ -26,9 +15,9 @@ std::vector<SubordinateIds> subordinate_ids(std::string_view text, uid_t (*uid_o
     const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
     const std::string_view name = line.substr(0, first);
-    const auto begin = number<uid_t>(line.substr(first + 1, second - first - 1));
-    const auto count = number<std::uint64_t>(line.substr(second + 1));
-    const uid_t owner = number<uid_t>(name).value_or(uid_of(name));
+    const auto begin = parse_number<uid_t>(line.substr(first + 1, second - first - 1));
+    const auto count = parse_number<std::uint64_t>(line.substr(second + 1));
+    const uid_t owner = parse_number<uid_t>(name).value_or(uid_of(name));
     if (begin && count && *begin != 0 && owner != static_cast<uid_t>(-1)) ranges.push_back({owner, *begin, *count});
   }
   return ranges;

@@ -2,10 +2,10 @@
 #include "context/layers.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/context_fields.hpp"
+#include "base/number.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -55,10 +55,8 @@ void forget_task(Context& context) {
 std::string bounded(std::string_view text) { return std::string(text.substr(0, kMostValueBytes)); }
 
 std::optional<std::uint32_t> number_in(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number == 0) return std::nullopt;
-  return number;
+  const auto number = parse_number<std::uint32_t>(text);
+  return number == 0u ? std::nullopt : number;
 }
 
 void say_attempt(Context& context, std::uint32_t attempt, Provenance provenance) {

@@ -9,14 +9,6 @@
 #include "base/proc_stat.hpp"
 
 namespace tracer::internal {
-namespace {
-
-bool lives(const Process& process) {
-  const auto stat = read_proc_stat(static_cast<pid_t>(process.pid));
-  return stat && stat->started_from_ns <= process.start_ns && process.start_ns <= stat->started_until_ns;
-}
-
-}  // namespace
 
 struct NoteThread::State {
   std::mutex mutex;
@@ -40,7 +32,7 @@ NoteAnswer NoteThread::read(State& state, const NoteRequest& request, const Proc
   NoteAnswer answer;
   try {
     answer.lines = state.read(request, process);
-    answer.in_time = lives(process);
+    answer.in_time = lives(process.pid, process.start_ns);
     answer.whole = answer.lines && is_whole(request, *answer.lines);
   } catch (...) {
     // Out of memory: as if it could not be read.

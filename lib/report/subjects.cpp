@@ -2,9 +2,9 @@
 #include "report/subjects.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "base/number.hpp"
 #include "context/task_name.hpp"
 #include "report/bound_by.hpp"
 #include "report/critical_path.hpp"
@@ -20,9 +20,8 @@ std::uint64_t number_of(const std::optional<Key>& key) { return key ? static_cas
 
 std::optional<std::uint32_t> pid_in(std::string_view text) {
   if (text.starts_with(kPidPrefix)) text.remove_prefix(kPidPrefix.size());
-  std::uint32_t pid = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
-  return error == std::errc() && end == text.data() + text.size() && pid != 0 ? std::optional(pid) : std::nullopt;
+  const auto pid = parse_number<std::uint32_t>(text);
+  return pid == 0u ? std::nullopt : pid;
 }
 
 SubjectProcess process_of(const ProcessExit& exit) {

@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/unique_fd.hpp"
 #include "run/reap.hpp"
 
@@ -62,14 +62,6 @@ std::optional<std::string> ask_id(std::vector<std::string> words) {
   return text;
 }
 
-template <class Number>
-std::optional<Number> number(const std::string& text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
 std::optional<std::string> home_of(uid_t uid) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/passwd", "re"), &std::fclose);
   if (!file) return std::nullopt;
@@ -86,8 +78,8 @@ User find_user(const std::string& name_or_uid) {
   const auto groups_text = ask_id({"-G", "--", name_or_uid});
   const auto name = ask_id({"-un", "--", name_or_uid});
   User user;
-  const auto numeric = number<uid_t>(name_or_uid);
-  const auto uid = uid_text ? number<uid_t>(*uid_text) : numeric;
+  const auto numeric = internal::parse_number<uid_t>(name_or_uid);
+  const auto uid = uid_text ? internal::parse_number<uid_t>(*uid_text) : numeric;
   // All ones: for the kernel "as before", and the command would run as root.
   if (!uid || *uid == static_cast<uid_t>(-1))
     throw Error({ErrorCode::kNoSuchUser,
@@ -96,7 +88,7 @@ User find_user(const std::string& name_or_uid) {
                  "give the name or the number of a user of this machine",
                  {}});
   user.uid = *uid;
-  const auto gid = gid_text ? number<gid_t>(*gid_text) : std::nullopt;
+  const auto gid = gid_text ? internal::parse_number<gid_t>(*gid_text) : std::nullopt;
   // Whom the databases know has groups: to go on without them would be to run as somebody else.
   if (uid_text && (!gid || !groups_text)) refuse(0);
   // A number that no database knows has no group either: nobody's, as a group of the same number may mean much.
@@ -106,7 +98,7 @@ User find_user(const std::string& name_or_uid) {
   user.home = home_of(user.uid);
   std::istringstream words(groups_text.value_or(""));
   for (std::string word; words >> word;)
-    if (const auto group = number<gid_t>(word)) user.groups.push_back(*group);
+    if (const auto group = internal::parse_number<gid_t>(word)) user.groups.push_back(*group);
   return user;
 }
 

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/ownership.hpp"
 
-#include <charconv>
 #include <concepts>
 #include <optional>
 #include <string_view>
 #include <utility>
+
+#include "base/number.hpp"
 
 namespace tracer::internal {
 namespace {
 
 /// More are not remembered: what they own is root's alone then.
 constexpr std::size_t kMostRemembered = 1u << 18;
-
-template <class Number>
-std::optional<Number> number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// The user whose slice a cgroup is in: ".../user-1000.slice/...".
 std::optional<uid_t> user_of_slice(std::string_view path) {
@@ -30,7 +23,7 @@ std::optional<uid_t> user_of_slice(std::string_view path) {
   std::string_view rest = path.substr(begin + kUser.size());
   rest = rest.substr(0, rest.find('/'));
   if (!rest.ends_with(kSlice)) return std::nullopt;
-  return number<uid_t>(rest.substr(0, rest.size() - kSlice.size()));
+  return parse_number<uid_t>(rest.substr(0, rest.size() - kSlice.size()));
 }
 
 constexpr Owner kRoots{Audience::kRoot, 0};

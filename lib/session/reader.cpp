@@ -54,11 +54,6 @@ std::unique_ptr<Insight> insight_of(const SessionOptions& options, Source& sourc
   return insight;
 }
 
-bool lives(std::uint32_t pid, std::uint64_t start_ns) {
-  const auto stat = read_proc_stat(static_cast<pid_t>(pid));
-  return stat && stat->started_from_ns <= start_ns && start_ns <= stat->started_until_ns;
-}
-
 std::unique_ptr<Followed> followed_of(Source& source, const SessionOptions& options) {
   return source.desk() == nullptr ? nullptr : std::make_unique<Followed>(most_remembered(options), lives);
 }

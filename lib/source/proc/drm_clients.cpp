@@ -2,7 +2,6 @@
 #include "source/proc/drm_clients.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "base/number.hpp"
 #include "base/proc_stat.hpp"
 #include "base/text.hpp"
 
@@ -31,12 +31,7 @@ std::optional<std::string> target_name(const fs::path& link) {
 std::optional<std::uint64_t> number_of(const std::string& file) {
   const auto text = read_small_file(file);
   if (!text) return std::nullopt;
-  const std::string_view digits = trim(*text);
-  std::uint64_t value = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [rest, error] = std::from_chars(digits.data(), end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
+  return parse_number<std::uint64_t>(trim(*text));
 }
 
 /// "card0", not a connector such as "card0-DP-1".
@@ -50,11 +45,6 @@ void for_each_entry(const std::string& folder, const Each& each) {
   std::error_code failed;
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed))
     if (!each(at->path())) return;
-}
-
-bool still_lives(std::uint32_t pid, std::uint64_t start_ns) {
-  const auto stat = read_proc_stat(static_cast<pid_t>(pid));
-  return stat && start_ns >= stat->started_from_ns && start_ns <= stat->started_until_ns;
 }
 
 /// Figures may fall for a moment: the largest counts.
@@ -72,7 +62,7 @@ constexpr std::uint64_t with_slack(std::uint64_t span_ns) { return span_ns + spa
 DrmClients::DrmClients() : DrmClients(Options{}) {}
 
 DrmClients::DrmClients(Options options) : options_(std::move(options)) {
-  if (!options_.lives) options_.lives = still_lives;
+  if (!options_.lives) options_.lives = lives;
   if (!options_.now_ns) options_.now_ns = boot_time_ns;
 }
 

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/proc_stat.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
@@ -44,12 +45,6 @@ std::string_view next_word(std::string_view& rest) {
   return word;
 }
 
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 /// Spaces, tabs, line ends and backslashes are written as three octal digits.
 std::string unescaped(std::string_view text) {
   std::string out;
@@ -68,16 +63,16 @@ std::string unescaped(std::string_view text) {
 
 std::optional<SeenMount> parse_mount(std::string_view line) {
   SeenMount mount;
-  if (!read_number(next_word(line), mount.id)) return std::nullopt;
+  const auto id = parse_number<std::uint64_t>(next_word(line));
   next_word(line);
   const std::string_view device = next_word(line);
   const std::size_t colon = device.find(':');
-  std::uint64_t major = 0;
-  std::uint64_t minor = 0;
-  if (colon == std::string_view::npos || !read_number(device.substr(0, colon), major) ||
-      !read_number(device.substr(colon + 1), minor))
-    return std::nullopt;
-  mount.device = major << kMinorBitsOfDevice | minor;
+  if (!id || colon == std::string_view::npos) return std::nullopt;
+  const auto major = parse_number<std::uint64_t>(device.substr(0, colon));
+  const auto minor = parse_number<std::uint64_t>(device.substr(colon + 1));
+  if (!major || !minor) return std::nullopt;
+  mount.id = *id;
+  mount.device = *major << kMinorBitsOfDevice | *minor;
   next_word(line);
   mount.point = unescaped(next_word(line));
   const std::size_t end = line.find(" - ");
@@ -111,11 +106,6 @@ std::optional<FileSystemSpace> space_of(const SeenMount& mount, const std::strin
   space.inodes = about.f_files;
   space.free_inodes = for_root ? about.f_ffree : about.f_favail;
   return space;
-}
-
-bool is_living(pid_t pid, std::uint64_t start_ns) {
-  const auto stat = read_proc_stat(pid);
-  return stat && stat->started_from_ns <= start_ns && start_ns <= stat->started_until_ns;
 }
 
 std::optional<FileSystemSpace> space_seen_by(const std::string& proc, const SpaceQuestion& question) {
@@ -160,7 +150,7 @@ const SeenMount* mount_to_ask(const std::vector<SeenMount>& mounts, std::uint64_
 std::optional<FileSystemSpace> file_system_space(const SpaceQuestion& question) {
   if (auto space = space_seen_by("/proc/self", question)) return space;
   for (const auto& [pid, start_ns] : question.near) {
-    if (!is_living(pid, start_ns)) continue;
+    if (!lives(static_cast<std::uint32_t>(pid), start_ns)) continue;
     if (auto space = space_seen_by(fmt::format("/proc/{}", pid), question)) return space;
   }
   return std::nullopt;

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace tracer::internal {
@@ -37,12 +37,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 std::optional<std::uint64_t> number_in(const std::vector<std::string_view>& words, std::size_t place) {
-  if (place >= words.size()) return std::nullopt;
-  std::uint64_t number = 0;
-  const std::string_view word = words[place];
-  const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (failed != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return number;
+  return place < words.size() ? parse_number<std::uint64_t>(words[place]) : std::nullopt;
 }
 
 /// Calls `each` with the words of each line, until it answers false.

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "source/proc/proc_text.hpp"
 
@@ -166,10 +167,7 @@ std::vector<std::uint32_t> ProcFiles::numbers_in(const std::string& folder) cons
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
   if (!open) return found;
   while (const dirent* entry = ::readdir(open.get())) {
-    const std::string_view name = entry->d_name;
-    std::uint32_t value = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
-    if (error == std::errc() && end == name.data() + name.size() && value != 0) found.push_back(value);
+    if (const auto value = parse_number<std::uint32_t>(entry->d_name).value_or(0)) found.push_back(value);
   }
   return found;
 }
