@@ -13,6 +13,7 @@
 #include "lifecycle.skel.h"
 #include "source/kernel/families/family.hpp"
 #include "source/kernel/process_waits.hpp"
+#include "source/kernel/visit/process_counting.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -51,21 +52,13 @@ std::optional<std::uint32_t> KernelScopes::begin() {
   return std::nullopt;
 }
 
-void KernelScopes::count_on(std::uint32_t cpu) noexcept {
-  LIBBPF_OPTS(bpf_test_run_opts, options);
-  options.flags = BPF_F_TEST_RUN_ON_CPU;
-  options.cpu = cpu;
-  ::bpf_prog_test_run_opts(::bpf_program__fd(skeleton_.progs.count_here), &options);
-}
-
 ScopeCounts::Put KernelScopes::put(std::uint32_t pid, std::uint64_t start_ns, std::uint32_t scope) {
   if (stopped_) return Put::kGone;
   const std::uint32_t found = run(skeleton_.progs.put_in_scope, {scope, pid, start_ns}).value_or(TRACER_SCOPE_GONE);
   if (found == TRACER_SCOPE_GONE) return Put::kGone;
   if (found == TRACER_SCOPE_WAS_IN) return Put::kWasIn;
-  if (found >= TRACER_SCOPE_RUNS) count_on(found - TRACER_SCOPE_RUNS);
-  if (found == TRACER_SCOPE_MAY_RUN)
-    for (std::uint32_t cpu = 0; cpu < skeleton_.rodata->cpu_count; ++cpu) count_on(cpu);
+  if (found >= TRACER_SCOPE_RUNS) count_on(skeleton_, found - TRACER_SCOPE_RUNS);
+  if (found == TRACER_SCOPE_MAY_RUN) count_on_all(skeleton_);
   return Put::kPut;
 }
 

@@ -8,7 +8,6 @@
 #include "source/scope_counts.hpp"
 
 struct lifecycle_bpf;
-struct bpf_program;
 
 namespace tracer::internal {
 
@@ -29,8 +28,6 @@ class KernelScopes final : public ScopeCounts {
   void shed() noexcept { stopped_ = shed_ = true; }
 
  private:
-  void count_on(std::uint32_t cpu) noexcept;
-
   lifecycle_bpf& skeleton_;
   std::vector<std::uint32_t> ids_;  ///< By place: of the last that was there.
   std::vector<bool> taken_;
