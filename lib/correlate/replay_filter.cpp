@@ -76,23 +76,23 @@ std::optional<Event> ReplayFilter::apply_to_process(const E& event, const Event&
   return Event(std::move(changed));
 }
 
-bool ReplayFilter::selects(const Leader& leader) const {
-  const auto known = processes_.find(leader.first);
-  return known != processes_.end() && known->second.start_ns == leader.second &&
-         known->second.decision.selection == Selection::kSelected;
+const ReplayFilter::Entry* ReplayFilter::selected(std::uint32_t pid) const {
+  const auto known = processes_.find(pid);
+  const bool selects = known != processes_.end() && known->second.decision.selection == Selection::kSelected;
+  return selects ? &known->second : nullptr;
 }
 
-/// It begins with own work of a process that lives, and with the start of that work.
-bool ReplayFilter::begins_within(const Leader& leader) const {
-  const auto known = processes_.find(leader.first);
-  return known != processes_.end() && known->second.start_ns < leader.second &&
-         known->second.decision.selection == Selection::kSelected;
+bool ReplayFilter::selects(const Leader& leader) const {
+  const Entry* const process = selected(leader.first);
+  return process != nullptr && process->start_ns == leader.second;
 }
 
 template <class E>
 void ReplayFilter::apply_to_start(const E& start, const Event& event, std::vector<Event>& events) {
   const Leader leader(start.pid, start.start_ns);
-  if (selects(leader) || begins_within(leader) || keeps_scope(*start.context)) {
+  // A task that begins with own work of a process starts later than that.
+  const Entry* const process = selected(start.pid);
+  if ((process != nullptr && process->start_ns <= start.start_ns) || keeps_scope(*start.context)) {
     keep_scope(*start.context);
     events.push_back(event);
   } else if (held_.size() < max_processes_) {

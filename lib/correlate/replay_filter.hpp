@@ -43,8 +43,9 @@ class ReplayFilter {
   template <class E>
   std::optional<Event> apply_to_process(const E& event, const Event& handle, std::vector<Event>& events);
   Entry& entry_of(const std::shared_ptr<const Process>& process);
+  /// Null: it is not selected, or not known.
+  const Entry* selected(std::uint32_t pid) const;
   bool selects(const Leader& leader) const;
-  bool begins_within(const Leader& leader) const;
   /// Runs and tasks whose first process is taken in are kept, as all processes below it are; what joins them from
   /// elsewhere is in their sums, as the session that made them saw it.
   template <class E>
