@@ -2,6 +2,8 @@
 #include <tracer/report.hpp>
 
 #include <algorithm>
+#include <initializer_list>
+#include <optional>
 #include <utility>
 
 #include "context/layers.hpp"
@@ -197,11 +199,9 @@ ReportRow total_of(const Summary& summary, const SessionFigures& session, bool c
   return row;
 }
 
-/// Where the last samples are of some time before the end, what lives has done more by now.
-void mark_living(ReportRow& row) {
-  if (row.living == 0) return;
-  for (std::optional<Figure>* figure :
-       {&row.cpu_ns, &row.read_bytes, &row.written_bytes, &row.network_received_bytes, &row.network_sent_bytes}) {
+/// There is more than these say: an upper bound is none any more.
+void leave_lower_bounds(std::initializer_list<std::optional<Figure>*> figures) {
+  for (std::optional<Figure>* const figure : figures) {
     if (!*figure) continue;
     if ((*figure)->bound == Bound::kAtMost) {
       figure->reset();
@@ -209,38 +209,32 @@ void mark_living(ReportRow& row) {
       (*figure)->bound = Bound::kAtLeast;
     }
   }
+}
+
+/// Where the last samples are of some time before the end, what lives has done more by now.
+void mark_living(ReportRow& row) {
+  if (row.living == 0) return;
+  leave_lower_bounds(
+      {&row.cpu_ns, &row.read_bytes, &row.written_bytes, &row.network_received_bytes, &row.network_sent_bytes});
   if (!row.cpu_ns) row.cpu_utilization.reset();
-}
-
-void mark_living(std::vector<ReportRow>& rows) {
-  for (ReportRow& row : rows) mark_living(row);
-}
-
-void mark_living(std::vector<ReportNode>& nodes) {
-  for (ReportNode& node : nodes) mark_living(node.row), mark_living(node.below);
 }
 
 /// Where processes were looked for from time to time, some are missing in any row of several.
 void mark_polled(ReportRow& row) {
-  for (std::optional<Figure>* figure : {&row.cpu_ns, &row.memory_bytes, &row.read_bytes, &row.written_bytes,
-                                        &row.network_received_bytes, &row.network_sent_bytes}) {
-    if (!*figure) continue;
-    if ((*figure)->bound == Bound::kAtMost) {
-      figure->reset();
-    } else {
-      (*figure)->bound = Bound::kAtLeast;
-    }
-  }
+  leave_lower_bounds({&row.cpu_ns, &row.memory_bytes, &row.read_bytes, &row.written_bytes, &row.network_received_bytes,
+                      &row.network_sent_bytes});
   row.failed.bound = Bound::kAtLeast;
   row.memory_at_most_bytes.reset();
 }
 
-void mark_polled(std::vector<ReportRow>& rows) {
-  for (ReportRow& row : rows) mark_polled(row);
+template <class Mark>
+void for_each_row(std::vector<ReportRow>& rows, const Mark& mark) {
+  for (ReportRow& row : rows) mark(row);
 }
 
-void mark_polled(std::vector<ReportNode>& nodes) {
-  for (ReportNode& node : nodes) mark_polled(node.row), mark_polled(node.below);
+template <class Mark>
+void for_each_row(std::vector<ReportNode>& nodes, const Mark& mark) {
+  for (ReportNode& node : nodes) mark(node.row), for_each_row(node.below, mark);
 }
 
 ReportCost cost_of(const Summary& summary, const SessionFigures& session) {
@@ -288,13 +282,13 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.total = total_of(summary, session, report.completeness.complete);
   if (!summary.end()) {
     for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples, &report.processes})
-      mark_living(*rows);
-    mark_living(report.tree);
+      for_each_row(*rows, mark_living);
+    for_each_row(report.tree, mark_living);
     mark_living(report.total);
   }
   if (report.completeness.missed_at_most) {
-    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) mark_polled(*rows);
-    mark_polled(report.tree);
+    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) for_each_row(*rows, mark_polled);
+    for_each_row(report.tree, mark_polled);
     mark_polled(report.total);
   }
   report.answers = summary.total().answers;
