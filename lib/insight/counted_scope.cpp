@@ -29,12 +29,11 @@ void CountedScope::read(ScopeCounts& counts, WallLedger& wall) {
   const auto times = counts.read(id_);
   const auto ledger = times ? to_process_ledger(times->waits) : std::nullopt;
   if (!ledger) return end(counts, wall);
+  // What was open at the last time has a cause by now.
   CountedSpan span{*ledger, times->open_ns};
-  take_off_figures(span.ledger, told_.ledger);
-  // What was open then has a cause by now.
-  span.open_ns = times->open_ns;
+  take_off_figures(span.ledger, told_);
   wall.count(span);
-  told_.ledger = *ledger;
+  told_ = *ledger;
 }
 
 void CountedScope::end(ScopeCounts& counts, WallLedger& wall) {

@@ -28,7 +28,7 @@ class CountedScope {
   bool was_counted_ = false;
   std::uint32_t id_ = 0;
   std::uint64_t from_ns_ = 0;
-  CountedSpan told_ = {};  ///< Up to the last time.
+  ProcessLedger told_ = {};  ///< Up to the last time.
 };
 
 }  // namespace tracer::internal
