@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Sequence
 
-__all__ = ["bounded", "visible"]
+__all__ = ["aligned", "bounded", "visible"]
 
 _SIGNS = {"exact": "", "at least": "≥ ", "at most": "≤ "}
 
@@ -32,3 +33,10 @@ def visible(text: str, most: int | None = None) -> str:
 def bounded(bound: str, text: str) -> str:
     """"≥ 13 ms" for what is a bound."""
     return _SIGNS[bound] + text
+
+
+def aligned(lines: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
+    """The lines of a table; `right`: the columns whose cells stand on the right."""
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    return ["  ".join(cell.rjust(width) if place in right else cell.ljust(width)
+                      for place, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in lines]

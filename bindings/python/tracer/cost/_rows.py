@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal
 from typing import Any
 
-from .._format import visible
+from .._format import aligned, visible
 from ._centers import NONE, Centers
 from ._database import PLACES, insert, table_of
 from ._shares import amount_of, shares_of, units_of
@@ -171,6 +171,4 @@ def table_for_people(rows: Sequence[dict[str, Any]], by: Sequence[str], most: in
 
 def text_of(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int) -> str:
     lines, numbers, _ = table_for_people(rows, by, most, 48)
-    widths = [max(len(each[i]) for each in lines) for i in range(len(lines[0]))]
-    return "\n".join("  ".join(cell.rjust(width) if i in numbers else cell.ljust(width)
-                               for i, (cell, width) in enumerate(zip(each, widths))).rstrip() for each in lines)
+    return "\n".join(aligned(lines, numbers))

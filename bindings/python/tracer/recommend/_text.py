@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from .._format import visible
+from .._format import aligned, visible
 from ..cost._prices import OLD_DAYS
 from . import Recommendations
 
@@ -48,8 +48,7 @@ def text_of(result: Recommendations, most: int) -> str:
                       f"{peak} → {memory or '?'}", machine, row["family"] or "", row["region"] or "",
                       (row["purchase"] or "").replace("_", " "), row["usd_per_hour"] or "",
                       f"{float(row['usd_per_task']) * 1000:.3g}" if row["usd_per_task"] else ""])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    parts = ["\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)]
+    parts = ["\n".join(aligned(lines))]
     if len(result.rows) > most:
         parts.append(f"({len(result.rows) - most} more: --rows)")
     parts.append("")

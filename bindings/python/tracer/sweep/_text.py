@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from .._format import visible
+from .._format import aligned, visible
 from ._finding import FIELDS, Finding, spoken, time_text
 
 if TYPE_CHECKING:
@@ -68,10 +68,8 @@ def text_of(result: Sweep) -> str:
     notes = [f"note: {visible(note)}" for note in result.notes]
     if not lines:
         return "\n".join([*_together(result), *notes])
-    header = _HEADER
-    widths = [max(len(header[place]), *(len(line[place]) for line in lines)) for place in range(len(header))]
-    parts = ["  ".join(name.ljust(width) for name, width in zip(header, widths)).rstrip()]
-    for line, finding in zip(lines, result.findings):
-        parts.append("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
-        parts += [f"    {visible(finding.text)}", f"    {visible(finding.advice)}"]
+    header, *rows = aligned([_HEADER, *lines])
+    parts = [header]
+    for row, finding in zip(rows, result.findings):
+        parts += [row, f"    {visible(finding.text)}", f"    {visible(finding.advice)}"]
     return "\n".join([*parts, *_together(result), *notes])

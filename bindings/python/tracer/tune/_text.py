@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError
-from .._format import visible
+from .._format import aligned, visible
 from ._memory import ENOUGH, ONE_RUN
 from ._steps import FIELDS, GIB, rests_on_one_run
 
@@ -124,9 +124,7 @@ def table_of(result: Tune, most: int, longest: int | None = None) -> tuple[list[
 
 def text_of(result: Tune, most: int) -> str:
     lines, right = table_of(result, most, 40)
-    widths = [max(len(each[i]) for each in lines) for i in range(len(lines[0]))]
-    parts = ["  ".join(cell.rjust(width) if i in right else cell.ljust(width)
-                       for i, (cell, width) in enumerate(zip(each, widths))).rstrip() for each in lines]
+    parts = aligned(lines, right)
     if len(result.rows) > most:
         parts.append(f"({len(result.rows) - most} more)")
     return "\n".join([*parts, "", *_facts(result), *(f"note: {note}" for note in result.notes[:6])]).rstrip("\n")
@@ -213,8 +211,7 @@ def _why(result: Tune, row: Mapping[str, Any]) -> str:
                       ("≤ " if each["is_bound"] else "") + size(used) + needed, _number(each["used_cpus"]),
                       _number(each["wanted_cpus"]), duration(each["seconds"]),
                       "-" if each["input_bytes"] is None else size(each["input_bytes"])])
-    widths = [max(len(each[i]) for each in table) for i in range(len(table[0]))]
-    lines += ["  " + "  ".join(cell.ljust(width) for cell, width in zip(each, widths)).rstrip() for each in table]
+    lines += ["  " + line for line in aligned(table)]
     shown = len(evidence)
     if row["attempts"] > shown:
         lines.append(f"  ({row['attempts'] - shown} more, with less memory)")

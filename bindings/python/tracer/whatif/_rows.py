@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from .. import _core
-from .._format import visible
+from .._format import aligned, visible
 from ..cost._prices import OLD_DAYS
 from . import WhatIf
 from ._machines import Machine, cost_of
@@ -161,8 +161,7 @@ def text_of(result: WhatIf) -> str:
                       f"{row['cpu_share']:.0%}", str(row["tasks_at_once"]), memory + (" too much" if row["fits"] is False else "")]
                      + ([_money(row[f"{name}_usd_low"], row[f"{name}_usd_high"], row[f"{name}_usd"]) for name in ("on_demand", "spot")]
                         if with_machines else []))
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    table = "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+    table = "\n".join(aligned(lines))
     duration = _core.format_duration
     parts = [f"{visible(result.run, 60)}: {result.tasks} task{'s' * (result.tasks != 1)}, "
              f"{duration(result.recorded_wall_ns)} on {result.recorded_cpus} CPU{'s' * (result.recorded_cpus != 1)}, replayed on them {duration(result.replayed_wall_ns)}; "
