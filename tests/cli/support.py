@@ -89,6 +89,12 @@ class TestCase(unittest.TestCase):
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
 
+    def write(self, name, text):
+        """Its path."""
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
     def tracerd(self, *words, **options):
         """Runs tracerd to its end; a result with returncode, stdout and stderr as text."""
         options.setdefault("stdin", subprocess.DEVNULL)

@@ -25,11 +25,6 @@ class Failures(support.TestCase):
         super().setUp()
         self.write("words", "a\nb\n")
 
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.path(name)
-
     def failed(self, *command):
         """The lines below "N failed:", and the whole table."""
         result = self.tracerd("run", "--no-live", "--", *command, cwd=self.folder)

@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 import subprocess
-import unittest
 
+import another_machine
 import support
 from support import TRACERD, of_kind
 
@@ -170,11 +170,6 @@ WAIT_FOR_LOCK = "import sys, threading\nlock = threading.Lock()\nlock.acquire()\
 
 
 class Planted(support.TestCase):
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.path(name)
-
     def found(self, tasks, at_once=True, options=()):
         """Runs a command for each name as a task; of each, its last findings, the worst first."""
         lines = [f"{TRACERD} task --step planted --name {name} -- {command}{' &' if at_once else ''}"
@@ -300,33 +295,14 @@ class Idle(Planted):
                 self.assertNotIn("idle_child", [each["code"] for each in found[name]])
 
 
-@unittest.skipUnless(os.geteuid() == 0 and shutil.which("ip") and shutil.which("unshare"), "needs root, ip and unshare")
-class AnotherMachine(Planted):
+class Network(another_machine.AnotherMachine, Planted):
+    network = "10.231.8"
+    device = "trp"
+    server = SERVER
+
     def setUp(self):
         super().setUp()
-        self.other = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; read go; exec python3 -c \"$0\"", SERVER],
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(self.end)
-        self.other.stdout.readline()
-        near = f"trp{os.getpid() % 100000}"
-        made = subprocess.run(["ip", "link", "add", near, "type", "veth", "peer", "name", "far", "netns",
-                               str(self.other.pid)], capture_output=True, text=True, check=False)
-        if made.returncode != 0:
-            self.skipTest(f"no virtual devices here: {made.stderr}")
-        self.addCleanup(subprocess.run, ["ip", "link", "delete", near], check=False, stderr=subprocess.DEVNULL)
-        inside = ["nsenter", "--net", "-t", str(self.other.pid)]
-        for words in (["ip", "address", "add", "10.231.8.1/24", "dev", near], ["ip", "link", "set", near, "up"],
-                      [*inside, "ip", "address", "add", "10.231.8.2/24", "dev", "far"],
-                      [*inside, "ip", "link", "set", "far", "up"]):
-            subprocess.run(words, check=True)
-        self.other.stdin.write("\n")
-        self.other.stdin.flush()
-        self.port = self.other.stdout.readline().strip()
         self.client = self.write("client.py", CLIENT)
-
-    def end(self):
-        self.other.kill()
-        self.other.communicate()
 
     def test_another_machine_answers_late(self):
         tasks = {name: f"{PYTHON} {self.client} {kind} {self.port} 13" for name, kind in

@@ -65,11 +65,6 @@ child.stdout.read(1)
 
 
 class Slowness(support.TestCase):
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.path(name)
-
     def findings(self, *command, options=()):
         """The last report of each finding, by code; all that were open are closed."""
         result, events = self.trace(*command, options=options, cwd=self.folder)

@@ -3,10 +3,9 @@
 
 import json
 import os
-import shutil
-import subprocess
 import unittest
 
+import another_machine
 import support
 
 SERVER = """
@@ -35,32 +34,10 @@ except ConnectionRefusedError:
 SENT_BYTES = 3_000_000
 
 
-@unittest.skipUnless(os.geteuid() == 0 and shutil.which("ip") and shutil.which("unshare"), "needs root, ip and unshare")
-class AnotherMachine(support.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.other = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; read go; exec python3 -c \"$0\"", SERVER],
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(self.end)
-        self.other.stdout.readline()
-        near = f"trv{os.getpid() % 100000}"
-        made = subprocess.run(["ip", "link", "add", near, "type", "veth", "peer", "name", "far", "netns",
-                               str(self.other.pid)], capture_output=True, text=True, check=False)
-        if made.returncode != 0:
-            self.skipTest(f"no virtual devices here: {made.stderr}")
-        self.addCleanup(subprocess.run, ["ip", "link", "delete", near], check=False, stderr=subprocess.DEVNULL)
-        inside = ["nsenter", "--net", "-t", str(self.other.pid)]
-        for words in (["ip", "address", "add", "10.231.7.1/24", "dev", near], ["ip", "link", "set", near, "up"],
-                      [*inside, "ip", "address", "add", "10.231.7.2/24", "dev", "far"],
-                      [*inside, "ip", "link", "set", "far", "up"]):
-            subprocess.run(words, check=True)
-        self.other.stdin.write("\n")
-        self.other.stdin.flush()
-        self.port = self.other.stdout.readline().strip()
-
-    def end(self):
-        self.other.kill()
-        self.other.communicate()
+class Network(another_machine.AnotherMachine):
+    network = "10.231.7"
+    device = "trv"
+    server = SERVER
 
     def test_bytes_and_peers_of_tools_and_tasks(self):
         events, report = self.path("events.json"), self.path("r.json")

@@ -135,7 +135,7 @@ void lines(Folder folder) {
   context.labels = {{"lane", "1"}};
   const tracer::BelowProcess below{{5, 6}, {"...", "align.sh"}};
   add(to_line(Request(HelloRequest{})));
-  add(to_line(Request(AnnounceRequest{{tracer::InWorkDir{"/work/ab"}, context, {.millicpus = 1}}})));
+  add(to_line(Request(AnnounceRequest{{tracer::InWorkDir{"/scratch/ab"}, context, {.millicpus = 1}}})));
   add(to_line(Request(AnnounceRequest{{below, context}})));
   add(to_line(Request(LabelRequest{7, context})));
   add(to_line(Request(OwnWorkRequest{context, {}})));

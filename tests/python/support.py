@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -74,3 +75,31 @@ class TempDir(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="tracer-test-")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
+
+
+def begin_service(folder: Path, clean_up: Callable[..., object]) -> str:
+    """Its socket, once it answers. `clean_up`: addCleanup of a test, or addClassCleanup."""
+    place, config = str(folder / "tracer.sock"), folder / "tracerd.toml"
+    config.write_text("schema = 1\n")
+    service = subprocess.Popen([TRACERD, "serve", "--foreground", "--config", str(config), "--socket", place],
+                               stderr=subprocess.DEVNULL)
+
+    def end() -> None:
+        service.kill()
+        service.wait()
+
+    clean_up(end)
+
+    def answers() -> bool:
+        if service.poll() is not None:
+            raise AssertionError("the service has ended")
+        with socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect(place)
+                client.sendall(b'{"request":"hello","version":1}\n')
+                return bool(client.recv(65536))
+            except OSError:
+                return False
+
+    wait_until(answers, "an answer of the service")
+    return place

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import textwrap
 import unittest
 from typing import Any
 
-from support import ROOT, TRACERD, TempDir, needs_tracing, wait_until
+from support import ROOT, TempDir, begin_service, needs_tracing
 
 USER = 20001
 # One that another user may execute, for which the module was built.
@@ -30,28 +29,7 @@ class OfAUser(TempDir):
     def setUp(self) -> None:
         super().setUp()
         os.chmod(self.folder, 0o755)
-        self.socket = str(self.folder / "tracer.sock")
-        config = self.folder / "tracerd.toml"
-        config.write_text("schema = 1\n")
-        self.service = subprocess.Popen(
-            [TRACERD, "serve", "--foreground", "--config", str(config), "--socket", self.socket], stderr=subprocess.DEVNULL
-        )
-        self.addCleanup(self.end)
-        wait_until(self.answers, "an answer of the service")
-
-    def end(self) -> None:
-        self.service.kill()
-        self.service.wait()
-
-    def answers(self) -> bool:
-        self.assertIsNone(self.service.poll(), "the service has ended")
-        with socket.socket(socket.AF_UNIX) as client:
-            try:
-                client.connect(self.socket)
-                client.sendall(b'{"request":"hello","version":1}\n')
-                return bool(client.recv(65536))
-            except OSError:
-                return False
+        self.socket = begin_service(self.folder, self.addCleanup)
 
     def python(self, code: str, **environment: str) -> Any:
         """What a Python of that user prints, as JSON."""

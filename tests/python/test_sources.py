@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import os
 import resource
-import socket
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import tracer
-from support import TRACERD, needs_tracing, wait_until
+from support import begin_service, needs_tracing
 
 # Long enough that a source that only looks from time to time sees each of its processes.
 LOOP = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
@@ -146,73 +146,42 @@ class Owed:
         self.assertEqual(after, before)
 
 
-class WithFolder(unittest.TestCase):
+class OfASource(unittest.TestCase):
     folder: Path
+    seen: Seen
+    tier: str
 
     @classmethod
     def setUpClass(cls) -> None:
         folder = tempfile.TemporaryDirectory(prefix="tracer-test-")
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
+        cls.see()
+
+    @classmethod
+    def see(cls) -> None:
+        cls.seen = Seen(cls.tier, cls.folder / "a.trc")
 
 
 @needs_tracing
-class Kernel(Owed, WithFolder):
+class Kernel(Owed, OfASource):
     tier = "kernel"
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        cls.seen = Seen("kernel", cls.folder / "a.trc")
 
-
-class Proc(Owed, WithFolder):
+class Proc(Owed, OfASource):
     tier = "proc"
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        cls.seen = Seen("proc", cls.folder / "a.trc")
 
 
 @needs_tracing
 @unittest.skipUnless(os.geteuid() == 0, "needs root for a service")
-class Service(Owed, WithFolder):
+class Service(Owed, OfASource):
     tier = "service"
 
     @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        place, config = str(cls.folder / "tracer.sock"), cls.folder / "tracerd.toml"
-        config.write_text("schema = 1\n")
-        service = subprocess.Popen([TRACERD, "serve", "--foreground", "--config", str(config), "--socket", place],
-                                   stderr=subprocess.DEVNULL)
-
-        def end() -> None:
-            service.kill()
-            service.wait()
-
-        cls.addClassCleanup(end)
-
-        def answers() -> bool:
-            with socket.socket(socket.AF_UNIX) as client:
-                try:
-                    client.connect(place)
-                    client.sendall(b'{"request":"hello","version":1}\n')
-                    return bool(client.recv(65536))
-                except OSError:
-                    return service.poll() is not None
-
-        wait_until(answers, "an answer of the service")
-        before = os.environ.get("TRACER_SOCKET")
-        os.environ["TRACER_SOCKET"] = place
-        try:
-            cls.seen = Seen("service", cls.folder / "a.trc")
-        finally:
-            if before is None:
-                del os.environ["TRACER_SOCKET"]
-            else:
-                os.environ["TRACER_SOCKET"] = before
+    def see(cls) -> None:
+        place = begin_service(cls.folder, cls.addClassCleanup)
+        with mock.patch.dict(os.environ, TRACER_SOCKET=place):
+            super().see()
 
 
 if __name__ == "__main__":

@@ -181,6 +181,19 @@ void tries(Try try_it) {
 
 std::string home(const User& user) { return "/home/u" + std::to_string(user.uid); }
 
+void check_no_leak(const Host& host) {
+  CHECK(host.first_leak == "");
+  CHECK(host.leaks == 0);
+}
+
+/// Each user was given their own runs and tasks, with so many processes at most.
+void check_own_of_each(Host& host, std::uint64_t most_processes) {
+  for (const User& user : {kAlice, kBob}) {
+    CHECK(host.finished[user.uid] >= kTries);
+    CHECK(host.most_processes[user.uid] == most_processes);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("1,000 tries: equal names and ids in two users' labels") {
@@ -202,12 +215,8 @@ TEST_CASE("1,000 tries: equal names and ids in two users' labels") {
     }
     for (const Who& who : all) host.exit(who);
   });
-  CHECK(host.first_leak == "");
-  CHECK(host.leaks == 0);
-  for (const User& user : {kAlice, kBob}) {
-    CHECK(host.finished[user.uid] >= kTries);
-    CHECK(host.most_processes[user.uid] == 1);
-  }
+  check_no_leak(host);
+  check_own_of_each(host, 1);
 }
 
 TEST_CASE("1,000 tries: announcements of another user's folders, processes and arguments by guess") {
@@ -236,8 +245,7 @@ TEST_CASE("1,000 tries: announcements of another user's folders, processes and a
     host.exec(own, folder, {"sort", attacker.name + "s own"});
     for (const Who& who : {sort, shell, own}) host.exit(who);
   });
-  CHECK(host.first_leak == "");
-  CHECK(host.leaks == 0);
+  check_no_leak(host);
   for (const User& user : {kAlice, kBob}) {
     CHECK(host.finished[user.uid] > 0);
     CHECK(host.given[user.uid] > 0);
@@ -267,8 +275,7 @@ TEST_CASE("1,000 tries: a pid that another user's process had") {
     host.exit(child);
     host.exit(after);
   });
-  CHECK(host.first_leak == "");
-  CHECK(host.leaks == 0);
+  check_no_leak(host);
   CHECK(host.given[kAlice.uid] > 0);
   CHECK(host.given[kBob.uid] > 0);
 }
@@ -306,12 +313,8 @@ TEST_CASE("1,000 tries: an engine's task and run by another user's arguments and
     std::reverse(all.begin(), all.end());
     for (const Who& who : all) host.exit(who);
   });
-  CHECK(host.first_leak == "");
-  CHECK(host.leaks == 0);
-  for (const User& user : {kAlice, kBob}) {
-    CHECK(host.finished[user.uid] >= kTries);
-    CHECK(host.most_processes[user.uid] == 2);
-  }
+  check_no_leak(host);
+  check_own_of_each(host, 2);
 }
 
 TEST_CASE("1,000 tries: user namespaces of two users") {
@@ -319,7 +322,7 @@ TEST_CASE("1,000 tries: user namespaces of two users") {
   tries([&](int n, const User& first, const User& second) {
     std::vector<Who> all;
     for (const User& user : {first, second}) {
-      const std::string work = "/work/" + std::to_string(n);
+      const std::string work = "/scratch/" + std::to_string(n);
       const std::string folder = home(user) + work;
       host.announce(user, "d" + folder, {.run = "r" + std::to_string(n), .task = "t"});
       host.announce(user, "d" + home(other(user)) + work, {.run = "r", .task = user.name});
@@ -333,13 +336,9 @@ TEST_CASE("1,000 tries: user namespaces of two users") {
     }
     for (const Who& who : all) host.exit(who);
   });
-  CHECK(host.first_leak == "");
-  CHECK(host.leaks == 0);
-  for (const User& user : {kAlice, kBob}) {
-    CHECK(host.finished[user.uid] >= kTries);
-    // The shell's, and that of the container.
-    CHECK(host.most_processes[user.uid] == 2);
-  }
+  check_no_leak(host);
+  // The shell's, and that of the container.
+  check_own_of_each(host, 2);
 }
 
 TEST_CASE("1,000 tries: attaching labels inside another user's run") {
@@ -365,8 +364,7 @@ TEST_CASE("1,000 tries: attaching labels inside another user's run") {
     host.exit(inner);
     host.exit(shell);
   });
-  CHECK(host.first_leak == "");
-  CHECK(host.leaks == 0);
+  check_no_leak(host);
   // Where it is announced again, the guest's process stays where the owner's run is, and nobody is given more.
   for (const User& user : {kAlice, kBob}) CHECK(host.finished[user.uid] >= kTries / 2);
 }

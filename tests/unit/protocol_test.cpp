@@ -67,7 +67,7 @@ TEST_CASE("every request is what it was, once it was sent") {
   context.task_id = "a\"b\\c\nd";
   context.attempt = 2;
   context.labels = {{"lane", "L1"}, {"owner", "ö"}};
-  const std::vector<AnnouncementKey> keys = {InWorkDir{"/work/a b"},
+  const std::vector<AnnouncementKey> keys = {InWorkDir{"/scratch/a b"},
                                              OfProcess{12, 34},
                                              OfProcess{12, {}},
                                              InCgroup{"/slurm/job_12"},
