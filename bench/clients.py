@@ -11,13 +11,12 @@ import os
 import signal
 import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
 import tracer
-from serve import ask, connect, of_process
+from serve import begin, connect, of_process
 
 TRIES = 50
 
@@ -49,11 +48,8 @@ def main():
     announcements = int(sys.argv[3]) if len(sys.argv) > 3 else 100_000
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "s")
-        service = subprocess.Popen([tracerd, "serve", "--socket", path], stderr=subprocess.DEVNULL)
+        service = begin(tracerd, path)
         try:
-            while not os.path.exists(path):
-                time.sleep(0.05)
-            ask(path, request="hello")
             times = sorted(first_event_ms(path) for _ in range(TRIES))
             print(f"first event: median {statistics.median(times):.1f} ms, largest of {TRIES} {times[-1]:.1f} ms")
             for quarter in range(5):

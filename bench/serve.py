@@ -29,6 +29,15 @@ def ask(path, **request):
         return json.loads(file.readline())
 
 
+def begin(tracerd, path):
+    """The service, once it answers."""
+    service = subprocess.Popen([tracerd, "serve", "--socket", path], stderr=subprocess.DEVNULL)
+    while not os.path.exists(path):
+        time.sleep(0.05)
+    ask(path, request="hello")
+    return service
+
+
 def read_all(path, clients, ready):
     """In a process of its own, to its end: subscribes, and reads whatever comes."""
     epoll = select.epoll()
@@ -62,10 +71,7 @@ def cpu_s(pid):
 def measure(tracerd, clients, processes):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "s")
-        service = subprocess.Popen([tracerd, "serve", "--socket", path], stderr=subprocess.DEVNULL)
-        while not os.path.exists(path):
-            time.sleep(0.05)
-        ask(path, request="hello")
+        service = begin(tracerd, path)
         reader = 0
         if clients:
             told, ready = os.pipe()
