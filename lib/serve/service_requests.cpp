@@ -13,6 +13,7 @@
 
 #include "base/json_text.hpp"
 #include "serve/for_others.hpp"
+#include "serve/keeping.hpp"
 #include "serve/own_things.hpp"
 #include "serve/service.hpp"
 
@@ -95,15 +96,18 @@ void Service::answer_one(Connection& connection, const R& request) {
     reply(connection, to_line(HelloReply{kProtocolVersion, TRACER_VERSION, host_.session_id, peer.uid, sight.all,
                                          reader->families(), host_}));
   } else if constexpr (std::same_as<R, AnnounceRequest>) {
-    ask(connection, Workers::Kind::kFiles, [peer, request, reader, most = options_.limits.announcements_of_user] {
+    ask(connection, Workers::Kind::kFiles,
+        [peer, request, reader, keeping = options_.keeping, most = options_.limits.announcements_of_user] {
       require(peer, request);
       if (peer.uid != 0 && reader->announcements_of(peer.uid) >= most) refuse_limit("announcements");
       reader->announce(request.announcement, peer.caller());
+      if (keeping) keeping->said().announced(request.announcement, peer.caller());
       return [](Connection*) { return ok_line(); };
     });
   } else if constexpr (std::same_as<R, AttachRequest>) {
-    ask(connection, Workers::Kind::kSession, [peer, request, reader] {
+    ask(connection, Workers::Kind::kSession, [peer, request, reader, keeping = options_.keeping] {
       require(peer, request);
+      if (keeping && request.command) keeping->said().command(request.pid);
       reader->track(request.pid, labels_of(peer, request.context), {request.command, request.held});
       return [](Connection*) { return ok_line(); };
     });
@@ -248,6 +252,11 @@ void Service::answer_one(Connection& connection, const R& request) {
 }
 
 void Service::welcome(Newcomer& newcomer) {
+  // Nobody's: what lives is kept for the next process.
+  if (newcomer.connection == 0) {
+    asked_living_ = false;
+    return options_.keeping->spool().keep_living(newcomer.living);
+  }
   const auto found = connections_.find(newcomer.connection);
   if (found == connections_.end()) return;
   Connection& connection = *found->second;
@@ -257,6 +266,7 @@ void Service::welcome(Newcomer& newcomer) {
     const Hub::Joined joined =
         hub_.join(*connection.stream, connection.sight, std::set<EventKind>(kinds.begin(), kinds.end()),
                   newcomer.living, newcomer.request.from, Clock::now());
+    keep_viewers();
     reply(connection, to_line(SubscribeReply{joined.sequence, joined.missed, joined.living}));
   } catch (const Error& error) {
     streams_.erase(connection.stream.get());
