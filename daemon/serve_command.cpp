@@ -136,20 +136,17 @@ tracer::SessionOptions session_options(const ServeConfig& config) {
 std::shared_ptr<Keeping> keeping_of(std::vector<Keeping::Descriptor> left, const ServiceManager& manager) {
   if (!manager.keeps_descriptors() && left.empty()) return nullptr;
   return std::make_shared<Keeping>(
-      std::move(left), Keeping::Holder{[&manager](const std::string& name, int fd) {
-                                         if (!manager.store(name, fd))
-                                           say("tracerd: the service manager did not take {}\n", name);
-                                       },
-                                       [&manager](const std::string& name) { manager.drop(name); },
-                                       [&manager] { manager.wait(); },
-                                       [](const std::string& line) {
-                                         say("tracerd: {}\n", tracer::internal::printable(line));
-                                       }});
+      std::move(left),
+      Keeping::Holder{[&manager](const std::string& name, int fd) {
+                        if (!manager.store(name, fd)) say("tracerd: the service manager did not take {}\n", name);
+                      },
+                      [&manager](const std::string& name) { manager.drop(name); }, [&manager] { manager.wait(); },
+                      [](const std::string& line) { say("tracerd: {}\n", tracer::internal::printable(line)); }});
 }
 
 /// The signal that asked for the end; 0: the session has ended.
 int serve_until_the_end(Server& server, tracer::Session& session, ServeRecordings& recordings, Signals& signals,
-                         const ServiceManager& manager) {
+                        const ServiceManager& manager) {
   auto next_watchdog = steady_clock::now();
   auto next_status = steady_clock::now();
   while (!session.finished()) {
@@ -205,9 +202,8 @@ int serve_command(const Options& options) {
   Sockets sockets = open_sockets(config, std::move(handed.sockets));
   Signals signals;
   go_ahead_of_others();
-  const std::unique_ptr<tracer::Session> session = keeping
-                                                       ? keeping->open_session(session_options(config))
-                                                       : std::make_unique<tracer::Session>(session_options(config));
+  const std::unique_ptr<tracer::Session> session = keeping ? keeping->open_session(session_options(config))
+                                                           : std::make_unique<tracer::Session>(session_options(config));
   drop_privileges();
 #ifdef __GLIBC__
   // What the kernel's type information took while programs were loaded is not needed again.

@@ -90,10 +90,10 @@ void ServeRecordings::begin_anew_with(std::span<const tracer::Event> first) {
 
 void ServeRecordings::begin(int fd, std::span<const tracer::Event> first) {
   problem_.reset();
-  sink_ = server_->add_sink(tracer::recording_sink(
-      fd, file_, session_->host(),
-      {.max_bytes = options_.file_bytes, .next_file = [rotation = rotation_] { return rotation->next(0); }}),
-      first);
+  sink_ = server_->add_sink(tracer::recording_sink(fd, file_, session_->host(),
+                                                   {.max_bytes = options_.file_bytes,
+                                                    .next_file = [rotation = rotation_] { return rotation->next(0); }}),
+                            first);
 }
 
 void ServeRecordings::look(std::chrono::steady_clock::time_point now) {

@@ -25,7 +25,8 @@ class ServeRecordings {
   explicit ServeRecordings(const ServeConfig::Recordings& options);
   /// Begins to record. `left`: events that an earlier process delivered: those of them that its recording lacks come
   /// first; null: there was none.
-  void start(const tracer::Session& session, tracer::internal::Server& server, const tracer::internal::Spool::Left* left);
+  void start(const tracer::Session& session, tracer::internal::Server& server,
+             const tracer::internal::Spool::Left* left);
   /// Writes what it has by now, and no more.
   void end();
   /// To be called now and then: says what has failed, goes on in a new file when it is time.

@@ -6,9 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-
 #include <string>
-
+#include <utility>
 
 #include "base/unique_fd.hpp"
 #include "stream/column_frame.hpp"
