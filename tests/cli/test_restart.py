@@ -114,9 +114,10 @@ class Restart(support.TestCase):
         return exits
 
     def assert_nothing_lost(self, events):
-        # Files have a part of the ring: what the rest of the host does with its own may fill it.
+        # A part of the ring is for what may come in floods: on a busy host, it is full before a slow start has ended.
         causes = {event["cause"] for event in of_kind(events, "loss")}
-        self.assertLessEqual(causes, {"ring_full_file_use"}, text_of(self.keeper.log))
+        floods = {"ring_full_file_use", "ring_full_connection", "ring_full_cgroup_end"}
+        self.assertEqual(causes - floods, set(), text_of(self.keeper.log))
 
     def test_a_service_that_is_killed_again_and_again_misses_nothing(self):
         self.keep()
