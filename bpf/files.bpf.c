@@ -64,7 +64,7 @@ struct {
 } path_buffer SEC(".maps");
 
 const volatile __u64 most_files = 8192; /* of a process, noise among them */
-const volatile __u32 teacher = 0;	/* the process that closes files of its own, to see whether this works */
+__u32 teacher = 0;			/* the process that closes files of its own, to see whether this works */
 __u32 learning = 0;			/* it does so now */
 __u64 taught = 0;			/* how many of these were seen */
 __u64 file_cache = 0;			/* where the kernel takes files from */

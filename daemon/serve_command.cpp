@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <csignal>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,6 +22,7 @@
 #include "commands.hpp"
 #include "privileges.hpp"
 #include "say.hpp"
+#include "serve/keeping.hpp"
 #include "serve/listener.hpp"
 #include "serve/server.hpp"
 #include "serve_config.hpp"
@@ -34,6 +38,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using tracer::Error;
 using tracer::ErrorCode;
+using tracer::internal::Keeping;
 using tracer::internal::Server;
 using tracer::internal::UniqueFd;
 
@@ -75,9 +80,9 @@ void make_folder_of(const std::filesystem::path& socket) {
   }
 }
 
-Sockets open_sockets(const ServeConfig& config) {
+Sockets open_sockets(const ServeConfig& config, std::vector<HandedSocket> handed_sockets) {
   Sockets sockets;
-  for (HandedSocket& handed : take_handed_sockets()) {
+  for (HandedSocket& handed : handed_sockets) {
     UniqueFd& place = handed.name.find("admin") != std::string::npos ? sockets.admin : sockets.everybodys;
     if (place)
       throw Error({ErrorCode::kContradiction,
@@ -128,8 +133,20 @@ tracer::SessionOptions session_options(const ServeConfig& config) {
   return options;
 }
 
-void serve_until_the_end(Server& server, tracer::Session& session, ServeRecordings& recordings, Signals& signals,
-                         const ServiceManager& manager) {
+std::shared_ptr<Keeping> keeping_of(std::vector<Keeping::Descriptor> left, const ServiceManager& manager) {
+  if (!manager.keeps_descriptors() && left.empty()) return nullptr;
+  return std::make_shared<Keeping>(
+      std::move(left),
+      Keeping::Holder{[&manager](const std::string& name, int fd) {
+                        if (!manager.store(name, fd)) say("tracerd: the service manager did not take {}\n", name);
+                      },
+                      [&manager](const std::string& name) { manager.drop(name); }, [&manager] { manager.wait(); },
+                      [](const std::string& line) { say("tracerd: {}\n", tracer::internal::printable(line)); }});
+}
+
+/// The signal that asked for the end; 0: the session has ended.
+int serve_until_the_end(Server& server, tracer::Session& session, ServeRecordings& recordings, Signals& signals,
+                        const ServiceManager& manager) {
   auto next_watchdog = steady_clock::now();
   auto next_status = steady_clock::now();
   while (!session.finished()) {
@@ -139,7 +156,7 @@ void serve_until_the_end(Server& server, tracer::Session& session, ServeRecordin
       if (signal->number == SIGHUP) {
         recordings.begin_anew();
       } else if (asks_for_end(*signal)) {
-        return;
+        return signal->number;
       }
     }
     const auto now = steady_clock::now();
@@ -153,6 +170,7 @@ void serve_until_the_end(Server& server, tracer::Session& session, ServeRecordin
       next_status = now + kStatusPeriod;
     }
   }
+  return 0;
 }
 
 }  // namespace
@@ -174,34 +192,46 @@ int serve_command(const Options& options) {
                  "only root may serve a whole host",
                  "use sudo, or systemctl start tracerd; tracerd run and watch --host follow your own processes",
                  {}});
+  Handed handed = take_handed();
   service_options.subordinate_ids = read_subordinate_ids();
   const ServiceManager manager;
+  const std::shared_ptr<Keeping> keeping = keeping_of(std::move(handed.kept), manager);
   manager.tell("STATUS=loading");
   raise_descriptor_limit();
   ServeRecordings recordings(config.recordings);
-  Sockets sockets = open_sockets(config);
+  Sockets sockets = open_sockets(config, std::move(handed.sockets));
   Signals signals;
   go_ahead_of_others();
-  tracer::Session session(session_options(config));
+  const std::unique_ptr<tracer::Session> session = keeping ? keeping->open_session(session_options(config))
+                                                           : std::make_unique<tracer::Session>(session_options(config));
   drop_privileges_to_serve();
 #ifdef __GLIBC__
   // What the kernel's type information took while programs were loaded is not needed again.
   ::malloc_trim(0);
 #endif
-  for (const tracer::Problem& problem : session.rule_problems())
+  for (const tracer::Problem& problem : session->rule_problems())
     say("tracerd: a rule is left out: {}\n", tracer::internal::printable_lines(problem.what));
   service_options.more_status = [&recordings] { return "{\"recordings\":" + recordings.status() + '}'; };
-  Server server(session, std::move(service_options));
-  recordings.start(session);
-  session.start();
+  service_options.keeping = keeping;
+  Server server(*session, std::move(service_options));
+  recordings.start(*session, server, keeping ? keeping->left() : nullptr);
+  if (keeping) keeping->forget_left();
+  session->start();
+  if (keeping) keeping->store();
   server.listen(std::move(sockets.everybodys), false);
   if (sockets.admin) server.listen(std::move(sockets.admin), true);
   manager.tell("READY=1\nSTATUS=tracing");
   if (::isatty(STDERR_FILENO) != 0)
     say("tracerd: serving on {}; press Ctrl-C to stop\n", tracer::internal::printable(config.socket.string()));
-  serve_until_the_end(server, session, recordings, signals, manager);
+  const int ended_by = serve_until_the_end(server, *session, recordings, signals, manager);
   manager.tell("STOPPING=1");
-  session.stop();
+  if (keeping && ended_by == SIGTERM) {
+    // Whether another process follows, only the manager knows: if so, it goes on where this one ends.
+    recordings.end();
+    return 0;
+  }
+  if (keeping) keeping->end();
+  session->stop();
   server.finish(kLastWords);
   return 0;
 }

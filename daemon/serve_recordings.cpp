@@ -14,6 +14,7 @@
 
 #include "base/json_text.hpp"
 #include "say.hpp"
+#include "stream/recording_tail.hpp"
 #include "show/printable.hpp"
 
 namespace tracerd {
@@ -29,18 +30,52 @@ ServeRecordings::ServeRecordings(const ServeConfig::Recordings& options) : optio
   rotation_ = std::make_shared<Rotation>(std::nullopt, std::vector{file_}, options_.files, options_.max_age);
 }
 
-void ServeRecordings::start(tracer::Session& session) {
+void ServeRecordings::start(const tracer::Session& session, tracer::internal::Server& server,
+                            const tracer::internal::Spool::Left* left) {
   session_ = &session;
-  if (rotation_) begin_anew();
+  server_ = &server;
+  if (!rotation_) return;
+  const std::vector<tracer::Event> rest = left == nullptr ? std::vector<tracer::Event>() : rest_of(*left);
+  begin_anew_with(rest);
 }
 
-void ServeRecordings::begin_anew() {
+void ServeRecordings::end() {
+  if (sink_) sink_->close();
+  sink_.reset();
+}
+
+/// Where the newest file has no event yet, the one before it says where they end.
+std::vector<tracer::Event> ServeRecordings::rest_of(const tracer::internal::Spool::Left& left) const {
+  std::vector<tracer::Event> events;
+  events.reserve(left.events.size());
+  for (const auto& each : left.events) events.push_back(each.event);
+  for (const std::string& file : {file_, file_ + ".1"}) {
+    const std::vector<tracer::Event> last = tracer::internal::last_events(file);
+    if (last.empty()) continue;
+    if (const auto behind = tracer::internal::find_behind(events, last)) {
+      events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(*behind));
+      return events;
+    }
+    tracer::Loss loss;
+    loss.time_ns = last.back().time_ns();
+    loss.cause = "service_gap";
+    loss.count = 1;
+    loss.first_ns = loss.last_ns = loss.time_ns;
+    say("tracerd: {}: how many events it lacks is not known\n", file);
+    return {tracer::Event(std::move(loss))};
+  }
+  return events;
+}
+
+void ServeRecordings::begin_anew() { begin_anew_with({}); }
+
+void ServeRecordings::begin_anew_with(std::span<const tracer::Event> first) {
   if (!rotation_ || session_ == nullptr) return;
   if (sink_) sink_->close();
   sink_.reset();
   const int fd = rotation_->next(0);
   began_ = std::chrono::steady_clock::now();
-  if (fd >= 0) return begin(fd);
+  if (fd >= 0) return begin(fd, first);
   const int error_number = errno;
   ++failures_;
   try_again_ = began_ + kTryAgain;
@@ -53,11 +88,12 @@ void ServeRecordings::begin_anew() {
   say("tracerd: {}\n", tracer::internal::printable_lines(*problem_));
 }
 
-void ServeRecordings::begin(int fd) {
+void ServeRecordings::begin(int fd, std::span<const tracer::Event> first) {
   problem_.reset();
-  sink_ = session_->add_sink(tracer::recording_sink(
-      fd, file_, session_->host(),
-      {.max_bytes = options_.file_bytes, .next_file = [rotation = rotation_] { return rotation->next(0); }}));
+  sink_ = server_->add_sink(tracer::recording_sink(fd, file_, session_->host(),
+                                                   {.max_bytes = options_.file_bytes,
+                                                    .next_file = [rotation = rotation_] { return rotation->next(0); }}),
+                            first);
 }
 
 void ServeRecordings::look(std::chrono::steady_clock::time_point now) {

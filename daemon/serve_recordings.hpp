@@ -4,11 +4,15 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <tracer/session.hpp>
 
 #include "rotation.hpp"
+#include "serve/server.hpp"
+#include "serve/spool.hpp"
 #include "serve_config.hpp"
 
 namespace tracerd {
@@ -19,8 +23,12 @@ class ServeRecordings {
  public:
   /// Before rights are given up, while there is one thread. Throws tracer::Error(kFileUnwritable).
   explicit ServeRecordings(const ServeConfig::Recordings& options);
-  /// Begins to record.
-  void start(tracer::Session& session);
+  /// Begins to record. `left`: events that an earlier process delivered: those of them that its recording lacks come
+  /// first; null: there was none.
+  void start(const tracer::Session& session, tracer::internal::Server& server,
+             const tracer::internal::Spool::Left* left);
+  /// Writes what it has by now, and no more.
+  void end();
   /// To be called now and then: says what has failed, goes on in a new file when it is time.
   void look(std::chrono::steady_clock::time_point now);
   /// Goes on in a new file now.
@@ -29,12 +37,15 @@ class ServeRecordings {
   std::string status() const;
 
  private:
-  void begin(int fd);
+  void begin(int fd, std::span<const tracer::Event> first);
+  void begin_anew_with(std::span<const tracer::Event> first);
+  std::vector<tracer::Event> rest_of(const tracer::internal::Spool::Left& left) const;
 
   const ServeConfig::Recordings options_;
   std::string file_;
   std::shared_ptr<Rotation> rotation_;
-  tracer::Session* session_ = nullptr;
+  const tracer::Session* session_ = nullptr;
+  tracer::internal::Server* server_ = nullptr;
   std::optional<tracer::SinkHandle> sink_;
   std::optional<std::string> problem_;
   std::uint64_t failures_ = 0;

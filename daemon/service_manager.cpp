@@ -2,7 +2,10 @@
 #include "service_manager.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -21,7 +24,8 @@ namespace tracerd {
 namespace {
 
 constexpr int kFirstHanded = 3;
-constexpr int kMostHanded = 64;
+constexpr int kMostHanded = 4096;
+constexpr timeval kManagersTime{2, 0};
 
 std::optional<std::int64_t> number_in(const char* name) {
   const char* text = std::getenv(name);
@@ -36,16 +40,20 @@ bool is_option(int fd, int option, int wanted) {
 
 }  // namespace
 
-std::vector<HandedSocket> take_handed_sockets() {
-  std::vector<HandedSocket> sockets;
+Handed take_handed() {
+  Handed handed;
   const auto pid = number_in("LISTEN_PID");
   const auto count = number_in("LISTEN_FDS");
-  if (pid != ::getpid() || !count || *count < 1 || *count > kMostHanded) return sockets;
+  if (pid != ::getpid() || !count || *count < 1 || *count > kMostHanded) return handed;
   std::string names = std::getenv("LISTEN_FDNAMES") == nullptr ? "" : std::getenv("LISTEN_FDNAMES");
   for (int fd = kFirstHanded; fd < kFirstHanded + static_cast<int>(*count); ++fd) {
     const std::string name = names.substr(0, names.find(':'));
     names.erase(0, name.size() + 1);
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (name.starts_with(tracer::internal::Keeping::kPrefix)) {
+      handed.kept.push_back({name, tracer::internal::UniqueFd(fd)});
+      continue;
+    }
     if (!is_option(fd, SO_DOMAIN, AF_UNIX) || !is_option(fd, SO_TYPE, SOCK_STREAM) || !is_option(fd, SO_ACCEPTCONN, 1))
       throw tracer::Error({tracer::ErrorCode::kInvalidArgument,
                            0,
@@ -53,10 +61,10 @@ std::vector<HandedSocket> take_handed_sockets() {
                            "in the .socket unit, use ListenStream= with a path",
                            {}});
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-    sockets.push_back({tracer::internal::UniqueFd(fd), name});
+    handed.sockets.push_back({tracer::internal::UniqueFd(fd), name});
   }
   for (const char* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) ::unsetenv(name);
-  return sockets;
+  return handed;
 }
 
 ServiceManager::ServiceManager() {
@@ -72,6 +80,8 @@ ServiceManager::ServiceManager() {
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + size);
   if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) socket_.reset();
   ::unsetenv("NOTIFY_SOCKET");
+  keeps_descriptors_ = socket_ && number_in("FDSTORE").value_or(0) > 0;
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &kManagersTime, sizeof kManagersTime);
   const auto patience_us = number_in("WATCHDOG_USEC");
   const auto watched = number_in("WATCHDOG_PID");
   if (patience_us && *patience_us > 0 && (!watched || *watched == ::getpid()))
@@ -80,6 +90,43 @@ ServiceManager::ServiceManager() {
 
 void ServiceManager::tell(std::string_view lines) const noexcept {
   if (socket_) ::send(socket_.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+bool ServiceManager::send_with(const std::string& lines, int fd) const noexcept {
+  iovec part{const_cast<char*>(lines.data()), lines.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* const attached = CMSG_FIRSTHDR(&message);
+  attached->cmsg_level = SOL_SOCKET;
+  attached->cmsg_type = SCM_RIGHTS;
+  attached->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(attached), &fd, sizeof fd);
+  return socket_ && ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(lines.size());
+}
+
+bool ServiceManager::store(const std::string& name, int fd) const noexcept {
+  return send_with("FDSTORE=1\nFDNAME=" + name + '\n', fd);
+}
+
+/// It closes the other end of the pipe when it comes to this message.
+void ServiceManager::wait() const noexcept {
+  int ends[2];
+  if (!socket_ || ::pipe2(ends, O_CLOEXEC) != 0) return;
+  const tracer::internal::UniqueFd here(ends[0]);
+  tracer::internal::UniqueFd there(ends[1]);
+  if (!send_with("BARRIER=1", there.get())) return;
+  there.reset();
+  pollfd closed{here.get(), 0, 0};
+  ::poll(&closed, 1, static_cast<int>(1000 * kManagersTime.tv_sec));
+}
+
+void ServiceManager::drop(const std::string& name) const noexcept {
+  const std::string lines = "FDSTOREREMOVE=1\nFDNAME=" + name + '\n';
+  if (socket_) ::send(socket_.get(), lines.data(), lines.size(), MSG_NOSIGNAL);
 }
 
 }  // namespace tracerd

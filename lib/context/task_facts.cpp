@@ -143,6 +143,16 @@ void TaskFacts::add_starts(const std::shared_ptr<Scope>& entered, std::set<const
     if (scope->tally.begun && told.insert(scope).second) add_start(*scope, events);
 }
 
+void TaskFacts::doubt(const std::shared_ptr<Scope>& entered) {
+  for (Scope* scope : chain_of(entered)) {
+    ScopeTally& tally = scope->tally;
+    tally.has_account = true;
+    tally.totals.account = {};
+    tally.totals.own_cpu_ns.reset();
+    tally.totals.engine_cpu_ns.reset();
+  }
+}
+
 void TaskFacts::add_start(Scope& scope, std::vector<Event>& events) const {
   const auto start_of = [&]<class Start>(Start start) {
     start.time_ns = scope.tally.begun_ns;

@@ -48,6 +48,9 @@ class TaskFacts {
   void add_starts(const std::shared_ptr<Scope>& entered, std::set<const Scope*>& told,
                   std::vector<Event>& events) const;
 
+  /// The accounts of the scopes around what lives there are not whole: their sums are not known any more.
+  static void doubt(const std::shared_ptr<Scope>& entered);
+
   /// A snapshot: what its living processes hold.
   void add(const std::shared_ptr<Scope>& entered, const ProcessSample& sample);
   void end_round();

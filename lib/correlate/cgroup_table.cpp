@@ -59,6 +59,12 @@ std::string_view hierarchy_name(Hierarchy hierarchy) noexcept {
   return {};
 }
 
+Hierarchy hierarchy_of(const Cgroup& cgroup) noexcept {
+  for (const Hierarchy hierarchy : {Hierarchy::kV1Memory, Hierarchy::kV1Pids})
+    if (cgroup.hierarchy == hierarchy_name(hierarchy)) return hierarchy;
+  return Hierarchy::kV2;
+}
+
 std::optional<std::string> container_id_of(std::string_view cgroup_path) {
   while (!cgroup_path.empty()) {
     const std::size_t slash = cgroup_path.rfind('/');

@@ -59,6 +59,7 @@ class CgroupTable {
 
 /// "v2", "memory" or "pids".
 std::string_view hierarchy_name(Hierarchy hierarchy) noexcept;
+Hierarchy hierarchy_of(const Cgroup& cgroup) noexcept;
 
 /// True: `cgroup` is the one with this id.
 bool in_cgroup(const Cgroup& cgroup, Hierarchy hierarchy, std::uint64_t id) noexcept;

@@ -207,6 +207,37 @@ TrackedProcess& Correlator::process_of(const RecordIdentity& identity, std::opti
   return processes_.add(identity, attached_ns);
 }
 
+void Correlator::take_over(const std::vector<LeftProcess>& left, std::vector<Event>& events) {
+  for (const LeftProcess& each : left) {
+    const Process& process = *each.process;
+    RecordIdentity identity;
+    identity.time_ns = identity.start_ns = process.start_ns;
+    identity.pid = process.pid;
+    identity.parent_pid = process.parent_pid.value_or(0);
+    identity.parent_start_ns = process.parent_start_ns.value_or(0);
+    identity.uid = process.uid;
+    identity.context_id = each.context_id;
+    identity.cgroup_id = process.cgroup->id.value_or(0);
+    identity.hierarchy = hierarchy_of(*process.cgroup);
+    identity.pid_namespace = process.pid_namespace;
+    identity.mount_namespace = process.mount_namespace;
+    const Program& program = *process.program;
+    identity.comm = program.comm.value_or("");
+    if (process.cgroup->path) cgroups_.set(identity.hierarchy, identity.cgroup_id, *process.cgroup->path);
+    TextRecord text;
+    text.pid = process.pid;
+    text.start_ns = process.start_ns;
+    text.text = {program.exe, program.cwd, program.argv, program.argv_cut_bytes};
+    processes_.keep_text(text);
+    TrackedProcess& tracked = process_of(identity, each.attached_ns, events);
+    tracked.program_start_ns = each.program_start_ns;
+    tracked.base_known = each.program_start_ns == process.start_ns;
+    if (tracked.selection == Selection::kSelected) announce(tracked, events);
+  }
+  // What ended in a task before this is in no sum any more.
+  for (auto& [pid, tracked] : processes_.all()) facts_.doubt(tracked.entered);
+}
+
 void Correlator::add_command(std::uint32_t pid, TrackAs as) {
   if (as.command) resolver_.add_command(pid);
   TrackedProcess* const tracked = processes_.find(pid);
@@ -263,7 +294,8 @@ void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
   }
   if (!was_held && tracked.runs_program(record.ended_start_ns)) {
     event.ended.program = before->program;
-    if (!tracked.threads_pending) event.ended.account = ended_account(record, tracked.program_base);
+    if (!tracked.threads_pending && tracked.base_known)
+      event.ended.account = ended_account(record, tracked.program_base);
     if (!tracked.base_cpu_known) forget_cpu(event.ended.account);
     bound_peak(event.ended.account, tracked.peak_in_doubt, tracked.seen_bytes);
     forget_unseen(event.ended.account);
@@ -280,6 +312,7 @@ void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
   tracked.program_start_ns = record.identity.time_ns;
   tracked.program_base = {sum_of(record.total, record.in_doubt), record.waits, record.process_waits,
                           record.missed_children_cpu_ns};
+  tracked.base_known = true;
   tracked.base_cpu_known = !record.flags.cpu_stale;
   tracked.begin_in_doubt = record.flags.polled;
   tracked.threads_pending = record.flags.threads_pending;
@@ -343,7 +376,7 @@ void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
     event.program.end_ns = record.identity.time_ns;
     event.program.program = process->program;
     event.program.engine_own = process->context->engine_own;
-    if (same) event.program.account = last_program_account(record, tracked.program_base);
+    if (same && tracked.base_known) event.program.account = last_program_account(record, tracked.program_base);
     if (!tracked.base_cpu_known) forget_cpu(event.program.account);
     if (tracked.begin_in_doubt) {
       make_lower_bound(event.program.account);

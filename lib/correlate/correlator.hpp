@@ -26,6 +26,14 @@
 
 namespace tracer::internal {
 
+/// A process as an earlier process of the service knew it.
+struct LeftProcess {
+  std::shared_ptr<const Process> process;
+  std::uint32_t context_id = 0;
+  std::uint64_t program_start_ns = 0;
+  std::uint64_t attached_ns = 0;
+};
+
 /// Turns the records of processes, which ProcessTable knows, into the events of their runs and tasks. One thread at a
 /// time, but for the counters.
 class Correlator {
@@ -92,6 +100,10 @@ class Correlator {
 
   /// From now on nothing is seen of what the family brings: what it would say is absent.
   void stop(Family family, std::uint64_t time_ns, std::vector<Event>& events);
+
+  /// Goes on with what an earlier process followed, parents first, as if its records had come: what it consumed as a
+  /// whole will be known, its present program's part will not, nor the sums of the tasks that it is in.
+  void take_over(const std::vector<LeftProcess>& left, std::vector<Event>& events);
 
   /// A process that is followed already, and is more than its records say.
   void add_command(std::uint32_t pid, TrackAs as);

@@ -33,6 +33,7 @@ struct TrackedProcess {
   std::optional<std::uint64_t> attached_ns;
   std::uint64_t program_start_ns = 0;
   ProcessSums program_base;      ///< The process's sums when its program began.
+  bool base_known = true;        ///< False: an earlier process of the service saw it begin, and has kept no sums.
   bool base_cpu_known = true;    ///< False: CPU time in it may be short by up to a tick.
   bool begin_in_doubt = false;   ///< How its program or, if it was held, all of it began was seen late.
   bool threads_pending = false;  ///< Threads of the program before were still ending then: its share is not exact.

@@ -54,15 +54,34 @@ Event numbered(const Event& event) {
 void Hub::deliver(std::span<const Event> events, Clock::time_point now) {
   for (const Event& given : events) {
     const Event event = numbered(given);
-    const Owner owner = ownership_.owner_of(event);
-    if (event.kind() == EventKind::kFinding) note_finding(event, owner);
-    std::optional<Event> masked;
-    for (auto& [sight, viewer] : viewers_) {
-      if (!may_see(sight, owner)) continue;
-      if (!sight.all && !masked) masked = for_owner(event, owner, ownership_);
-      give(sight, viewer, sight.all ? event : *masked, now);
-    }
+    deliver(event, ownership_.owner_of(event), now);
   }
+}
+
+void Hub::deliver(const Event& event, const Owner& owner, Clock::time_point now) {
+  if (event.kind() == EventKind::kFinding) note_finding(event, owner);
+  std::optional<Event> masked;
+  for (auto& [sight, viewer] : viewers_) {
+    if (!may_see(sight, owner)) continue;
+    if (!sight.all && !masked) masked = for_owner(event, owner, ownership_);
+    give(sight, viewer, sight.all ? event : *masked, now);
+  }
+}
+
+std::vector<Spool::Viewer> Hub::viewers() const {
+  std::vector<Spool::Viewer> viewers;
+  for (const auto& [sight, viewer] : viewers_)
+    viewers.push_back({sight, viewer.last, viewer.samples, viewer.started, viewer.ended});
+  return viewers;
+}
+
+void Hub::add(const Spool::Viewer& left, Clock::time_point now) {
+  Viewer& viewer = this->viewer(left.sight);
+  viewer.last = left.last;
+  viewer.samples = left.samples;
+  viewer.started = left.started;
+  viewer.ended = left.ended;
+  viewer.views.try_emplace({}, host_).first->second.left = now;
 }
 
 void Hub::give(const Sight& sight, Viewer& viewer, const Event& event, Clock::time_point now) {

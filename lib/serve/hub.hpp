@@ -22,6 +22,7 @@
 #include "serve/outbox.hpp"
 #include "serve/ownership.hpp"
 #include "serve/sight.hpp"
+#include "serve/spool.hpp"
 
 namespace tracer::internal {
 
@@ -38,6 +39,14 @@ class Hub {
       : host_(std::move(host)), limits_(limits), ownership_(std::move(ownership)) {}
 
   void deliver(std::span<const Event> events, Clock::time_point now);
+  Owner owner_of(const Event& event) { return ownership_.owner_of(event); }
+  void deliver(const Event& event, const Owner& owner, Clock::time_point now);
+
+  /// As of now.
+  std::vector<Spool::Viewer> viewers() const;
+  std::size_t viewer_count() const noexcept { return viewers_.size(); }
+  /// One that an earlier process had; what it sees is kept for its clients.
+  void add(const Spool::Viewer& viewer, Clock::time_point now);
   /// Closes frames whose time has come; forgets what nobody has asked for for a while.
   void tick(Clock::time_point now);
   /// When tick() has something to do. Absent: only when events come.

@@ -10,6 +10,9 @@ namespace tracer::internal {
 Server::Server(Session& session, ServiceOptions options)
     : service_(std::make_unique<Service>(session, std::move(options))) {}
 Server::~Server() = default;
+SinkHandle Server::add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first) {
+  return service_->add_sink(std::move(sink), first);
+}
 void Server::listen(UniqueFd socket, bool admin) { service_->listen(std::move(socket), admin); }
 void Server::run(std::chrono::milliseconds timeout, int other_fd) { service_->run(timeout, other_fd); }
 void Server::finish(std::chrono::milliseconds timeout) { service_->finish(timeout); }

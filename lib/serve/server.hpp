@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@
 
 namespace tracer::internal {
 
+class Keeping;
+
 struct ServiceOptions {
   ServeLimits limits = {};
   Sharing sharing = {};
@@ -23,6 +26,7 @@ struct ServiceOptions {
   /// More for `status` of whom may see all: an object as JSON, such as what is known of recordings.
   std::function<std::string()> more_status = {};
   std::function<std::string()> history = {};  ///< For `history`; empty: none is configured.
+  std::shared_ptr<Keeping> keeping = {};      ///< Null: nothing of the service outlives this process.
 };
 
 class Service;
@@ -37,6 +41,9 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  /// `sink` gets all events from now on, on a thread of its own, and `first` before them: what outlives this process is
+  /// kept before it gets it. Throws as Session::add_sink().
+  SinkHandle add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first);
   /// Clients of an `admin` socket see all.
   void listen(UniqueFd socket, bool admin);
   /// Serves for so long, or until `other_fd` is readable or the session has ended.

@@ -16,6 +16,8 @@
 
 #include <tracer/error.hpp>
 
+#include "base/clock.hpp"
+#include "serve/keeping.hpp"
 #include "session/session_access.hpp"
 
 namespace tracer::internal {
@@ -52,6 +54,7 @@ Service::Service(Session& session, ServiceOptions options)
       next_id_(kFirstConnection) {
   if (!epoll_) throw Error({ErrorCode::kNoMemory, errno, "can't make a descriptor to wait on", {}, {}});
   reader_->use(UserIds(options_.subordinate_ids));
+  if (options_.keeping) go_on();
   reader_->fill(queue_);
   for (const int fd : {queue_->fd(), workers_.fd(), mail_->wakeup.fd()}) {
     epoll_event event{EPOLLIN, {.u64 = static_cast<std::uint64_t>(fd)}};
@@ -62,6 +65,15 @@ Service::Service(Session& session, ServiceOptions options)
 Service::~Service() {
   queue_->abandon();
   while (!connections_.empty()) close(connections_.begin()->first);
+}
+
+SinkHandle Service::add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first) {
+  if (!options_.keeping) return reader_->add_sink(std::move(sink), {});
+  auto runner = SinkRunner::start(std::move(sink), {});
+  if (!first.empty()) runner->queue()->push(first, false);
+  std::erase_if(sinks_, [](const auto& each) { return each->closed(); });
+  sinks_.push_back(runner);
+  return SinkHandle(std::move(runner));
 }
 
 void Service::listen(UniqueFd socket, bool admin) {
@@ -90,9 +102,13 @@ void Service::run(milliseconds timeout, int other_fd) {
 void Service::finish(milliseconds timeout) {
   const auto end = Clock::now() + timeout;
   listeners_.clear();
+  finishing_ = true;
   do {
     take_events();
   } while (!queue_ended_);
+  deliver_round({});
+  for (const auto& sink : sinks_) sink->queue()->end();
+  for (const auto& sink : sinks_) sink->finish(Clock::now() + SinkRunner::kMostWait);
   for (auto& [id, connection] : connections_) hub_.close_frames(connection->sight);
   deliver_filled();
   const auto waits = [this] {
@@ -389,7 +405,124 @@ void Service::take_mail() {
   mail_->newcomers.clear();
 }
 
+/// Before the session starts: what an earlier process delivered is there for clients that come back.
+void Service::go_on() {
+  Keeping& keeping = *options_.keeping;
+  const auto now = Clock::now();
+  if (const Spool::Left* const left = keeping.left()) {
+    for (const Spool::Viewer& each : left->viewers) hub_.add(each, now);
+    auto newcomer = left->newcomers.begin();
+    for (std::size_t i = 0; i <= left->events.size(); ++i) {
+      for (; newcomer != left->newcomers.end() && newcomer->first == i; ++newcomer) hub_.add(newcomer->second, now);
+      if (i < left->events.size()) hub_.deliver(left->events[i].event, left->events[i].owner, now);
+    }
+    kept_viewers_ = hub_.viewer_count();
+    for (const auto& [id, process] : left->living)
+      hub_.owner_of(Event(ProcessStart{process.process->start_ns, process.process, process.attached_ns}));
+  }
+  reader_->when_delivered([mail = mail_, queue = queue_, reader = reader_.get(), &keeping,
+                           before = keeping.spool().next() - 1,
+                           last = RoundEnd()](std::vector<std::uint64_t> given) mutable {
+    constexpr double kMostUnreleased = 0.5;
+    const std::uint64_t pushed = queue->pushed();
+    if (pushed == last.pushed && given == last.given) return;
+    last = {pushed, given};
+    // Rather than that the ring fills: after a kill, what is here alone would be missed, and counted.
+    if (reader->control()->unreleased_share() > kMostUnreleased) {
+      keeping.spool().note_released(before + pushed);
+      reader->control()->release(given);
+    }
+    const std::lock_guard lock(mail->mutex);
+    if (!mail->rounds.empty() && mail->rounds.back().pushed == pushed) {
+      mail->rounds.back().given = std::move(given);
+    } else {
+      mail->rounds.push_back({pushed, std::move(given)});
+      mail->wakeup.set();
+    }
+  });
+  if (const std::uint64_t missed = keeping.missed(); missed != 0) {
+    Loss loss;
+    loss.time_ns = boot_time_ns();
+    loss.cause = "service_gap";
+    loss.count = missed;
+    reader_->tell(std::move(loss));
+  }
+}
+
+void Service::keep_viewers() {
+  if (!options_.keeping || hub_.viewer_count() == kept_viewers_) return;
+  kept_viewers_ = hub_.viewer_count();
+  options_.keeping->spool().append(hub_.viewers());
+}
+
+void Service::deliver_round(const std::vector<std::uint64_t>& given) {
+  Keeping* const keeping = options_.keeping.get();
+  if (keeping == nullptr) return;
+  const auto now = Clock::now();
+  keep_viewers();
+  if (!round_.empty()) {
+    std::vector<Spool::Numbered> numbered;
+    numbered.reserve(round_.size());
+    for (const Event& event : round_) numbered.push_back({event, hub_.owner_of(event)});
+    if (!keeping->spool().append(numbered, {keeping->side(), given}, hub_.viewers()))
+      keeping->spool().note_released(keeping->spool().next() - 1);
+    for (const Spool::Numbered& each : numbered) hub_.deliver(each.event, each.owner, now);
+    for (const auto& sink : sinks_) sink->queue()->push(round_, false);
+    round_.clear();
+  }
+  if (!given.empty()) reader_->control()->release(given);
+  if (!keeping->spool().wants_living() || asked_living_) return;
+  asked_living_ = true;
+  reader_->tell_living([mail = mail_, queue = queue_](std::span<const Event> living) {
+    Newcomer newcomer;
+    newcomer.position = queue->pushed();
+    newcomer.living.assign(living.begin(), living.end());
+    const std::lock_guard lock(mail->mutex);
+    mail->newcomers.push_back(std::move(newcomer));
+    mail->wakeup.set();
+  });
+}
+
+void Service::take_rounds() {
+  constexpr std::size_t kMost = 1024;
+  constexpr std::size_t kMostInARound = 16 * kMost;
+  std::vector<Event> events(kMost);
+  for (std::size_t all = 0; all < kMostInARound;) {
+    for (auto each = newcomers_.begin(); each != newcomers_.end();) {
+      if (each->position > taken_ || !round_.empty()) {
+        ++each;
+        continue;
+      }
+      Newcomer newcomer = std::move(*each);
+      each = newcomers_.erase(each);
+      welcome(newcomer);
+    }
+    RoundEnd end;
+    {
+      const std::lock_guard lock(mail_->mutex);
+      while (!mail_->rounds.empty() && mail_->rounds.front().pushed <= taken_) {
+        end = std::move(mail_->rounds.front());
+        mail_->rounds.pop_front();
+      }
+      if (end.given.empty() && !mail_->rounds.empty()) end.pushed = mail_->rounds.front().pushed;
+    }
+    if (!end.given.empty()) {
+      // Events may have been dropped beyond it: what is behind it belongs to the next.
+      if (end.pushed == taken_ || round_.empty()) deliver_round(end.given);
+      continue;
+    }
+    if (end.pushed == 0 && !finishing_) break;
+    const std::size_t most = end.pushed == 0 ? kMost : std::min<std::size_t>(kMost, end.pushed - taken_);
+    const std::size_t count = queue_->read(std::span(events).first(most), &taken_);
+    if (count == 0) break;
+    all += count;
+    for (std::size_t i = 0; i < count; ++i) round_.push_back(std::exchange(events[i], {}));
+  }
+  if (!queue_ended_ && queue_->ended()) queue_ended_ = true;
+}
+
 void Service::take_events() {
+  if (options_.keeping) return take_rounds();
   constexpr std::size_t kMost = 1024;
   constexpr std::size_t kMostInARound = 16 * kMost;
   std::vector<Event> events(kMost);

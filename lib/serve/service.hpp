@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "base/unique_fd.hpp"
 #include "base/wakeup.hpp"
 #include "dispatch/queue_state.hpp"
+#include "dispatch/sink_runner.hpp"
 #include "protocol/messages.hpp"
 #include "serve/charges.hpp"
 #include "serve/connection.hpp"
@@ -37,6 +39,7 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
+  SinkHandle add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first);
   void listen(UniqueFd socket, bool admin);
   void run(std::chrono::milliseconds timeout, int other_fd);
   void finish(std::chrono::milliseconds timeout);
@@ -53,10 +56,16 @@ class Service {
     std::vector<Event> living;
     SubscribeRequest request;
   };
+  /// All that was pushed up to here came of what was given of the rings up to there.
+  struct RoundEnd {
+    std::uint64_t pushed = 0;
+    std::vector<std::uint64_t> given;
+  };
   /// What the reader's thread leaves for this one.
   struct Mail {
     std::mutex mutex;
     std::vector<Newcomer> newcomers;
+    std::deque<RoundEnd> rounds;
     Wakeup wakeup;
   };
 
@@ -73,6 +82,12 @@ class Service {
   void close_stalled(Clock::time_point now);
 
   void take_events();
+  /// Likewise, where what is delivered outlives this process: in whole rounds, each of which is kept first.
+  void take_rounds();
+  void deliver_round(const std::vector<std::uint64_t>& given);
+  void go_on();
+  /// Who sees what is kept, too, before the next event.
+  void keep_viewers();
   void deliver_filled();
   void welcome(Newcomer& newcomer);
   void take_mail();
@@ -100,6 +115,11 @@ class Service {
   std::uint64_t taken_ = 0;  ///< Events that have left the queue.
   const std::shared_ptr<Mail> mail_;
   std::vector<Newcomer> newcomers_;
+  std::vector<std::shared_ptr<SinkRunner>> sinks_;  ///< Of add_sink(), where the session does not feed them.
+  std::vector<Event> round_;  ///< Taken, and not delivered: its end has not come.
+  bool asked_living_ = false;
+  bool finishing_ = false;  ///< No round comes any more; its events may be there.
+  std::size_t kept_viewers_ = 0;
   UniqueFd epoll_;
   std::map<int, Listener> listeners_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;

@@ -15,6 +15,7 @@
 #include "base/json_text.hpp"
 #include "base/proc_stat.hpp"
 #include "serve/for_others.hpp"
+#include "serve/keeping.hpp"
 #include "serve/own_things.hpp"
 #include "serve/service.hpp"
 
@@ -112,15 +113,16 @@ void Service::answer_one(Connection& connection, const R& request) {
       const std::size_t most = charges_.limit(Charged::kBytes);
       limit = {options_.limits.announcements_of_user, most - std::min(most, held)};
     }
-    ask(connection, Workers::Kind::kFiles, [peer, request, reader, limit] {
+    ask(connection, Workers::Kind::kFiles, [peer, request, reader, limit, keeping = options_.keeping] {
       require(peer, request);
       Announcement announcement = request.announcement;
       if (peer.uid != 0) announcement.context.owner_uid = peer.uid;
       reader->announce(announcement, peer.caller(), limit);
+      if (keeping) keeping->said().announced(announcement, peer.caller());
       return [](Connection*) { return ok_line(); };
     });
   } else if constexpr (std::same_as<R, AttachRequest>) {
-    ask(connection, Workers::Kind::kSession, [peer, request, reader] {
+    ask(connection, Workers::Kind::kSession, [peer, request, reader, keeping = options_.keeping] {
       const auto start = [&request] {
         const auto stat = read_proc_stat(request.pid);
         return stat ? std::optional(stat->started_from_ns) : std::nullopt;
@@ -133,6 +135,7 @@ void Service::answer_one(Connection& connection, const R& request) {
         reader->track(request.pid, Context());
         refuse_ended(request.pid);
       }
+      if (keeping && request.command) keeping->said().command(request.pid);
       return [](Connection*) { return ok_line(); };
     });
   } else if constexpr (std::same_as<R, LabelRequest>) {
@@ -277,6 +280,11 @@ void Service::answer_one(Connection& connection, const R& request) {
 }
 
 void Service::welcome(Newcomer& newcomer) {
+  // Nobody's: what lives is kept for the next process.
+  if (newcomer.connection == 0) {
+    asked_living_ = false;
+    return options_.keeping->spool().keep_living(newcomer.living);
+  }
   const auto found = connections_.find(newcomer.connection);
   if (found == connections_.end()) return;
   Connection& connection = *found->second;
@@ -286,6 +294,7 @@ void Service::welcome(Newcomer& newcomer) {
     const Hub::Joined joined =
         hub_.join(*connection.stream, connection.sight, std::set<EventKind>(kinds.begin(), kinds.end()),
                   newcomer.living, newcomer.request.from, Clock::now());
+    keep_viewers();
     reply(connection, to_line(SubscribeReply{joined.sequence, joined.missed, joined.living}));
   } catch (const Error& error) {
     streams_.erase(connection.stream.get());

@@ -91,7 +91,29 @@ std::uint32_t ContextTable::number_of(const Context& context) {
     of_users_.bytes += made.bytes;
   }
   contexts_[number] = std::move(made);
+  if (changed_) changed_(number, &context);
   return number;
+}
+
+bool ContextTable::restore(std::uint32_t number, const Context& context) {
+  const std::lock_guard lock(mutex_);
+  if (number == 0 || number >= capacity_ || context == Context{} || numbers_.contains(context)) return false;
+  while (contexts_.size() <= number) {
+    if (contexts_.size() != number) free_.push_back(static_cast<std::uint32_t>(contexts_.size()));
+    contexts_.emplace_back();
+  }
+  if (contexts_[number].stamped) return false;
+  std::erase(free_, number);
+  Context stamped = context;
+  stamp(stamped, Provenance::kLabel);
+  Numbered made{std::make_shared<const Context>(std::move(stamped)), {}, 0};
+  made.was_held = true;
+  made.key = numbers_.emplace(context, number).first;
+  become_idle(made, 0);
+  contexts_[number] = std::move(made);
+  idle_.insert(number);
+  free_.reserve(contexts_.size() + 1);
+  return true;
 }
 
 void ContextTable::become_idle(Numbered& numbered, std::uint64_t position) {
@@ -135,6 +157,7 @@ void ContextTable::free(std::uint32_t number) {
   contexts_[number] = {};
   idle_.erase(number);
   free_.push_back(number);
+  if (changed_) changed_(number, nullptr);
 }
 
 std::shared_ptr<const Context> ContextTable::at(std::uint32_t number) const {

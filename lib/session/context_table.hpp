@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tracer/context.hpp>
@@ -38,6 +39,14 @@ class ContextTable {
   /// The number of these labels; new ones get a free one. Counts as a use. Throws Error: kInvalidArgument when the
   /// table is full, kServiceRefused when that is so for the user.
   std::uint32_t number_of(const Context& context);
+  /// The number that an earlier process gave these labels, which something living may have. Before all others, and each
+  /// once. False: there is no such number.
+  bool restore(std::uint32_t number, const Context& context);
+  /// Called, with the table locked, with each number that gets labels, and without them when it has none any more. Before
+  /// start.
+  void when_changed(std::function<void(std::uint32_t number, const Context* context)> changed) {
+    changed_ = std::move(changed);
+  }
   /// One use is over: from now on only what lives already has the number. `position`: all that the source has noticed
   /// by now is before it.
   void give_back(std::uint32_t number, std::uint64_t position) noexcept;
@@ -92,6 +101,7 @@ class ContextTable {
 
   mutable std::mutex mutex_;
   std::size_t capacity_;
+  std::function<void(std::uint32_t number, const Context* context)> changed_ = {};
   Numbers numbers_;
   std::vector<Numbered> contexts_{{Process::no_context(), {}, 1}};
   std::vector<std::uint32_t> free_;

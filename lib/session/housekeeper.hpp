@@ -44,6 +44,8 @@ class Housekeeper {
   Housekeeper(const SessionOptions& options, Source& source, Pipeline& pipeline, const View& session);
 
   void start(Clock::time_point now);
+  /// Before start(): these losses were reported by an earlier process, as far as the source still counts them.
+  void go_on(const std::map<std::string, std::uint64_t>& reported);
   /// To be called after each drain.
   void work(Clock::time_point now);
   /// After the source has stopped and was drained: the last samples.

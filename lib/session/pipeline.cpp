@@ -119,6 +119,13 @@ void Pipeline::expire_announcements() {
   correlator_.expire_announcements(boot_time_ns());
 }
 
+void Pipeline::take_over(const std::vector<LeftProcess>& processes, std::uint64_t exits) {
+  take_announced();
+  correlator_.take_over(processes, batch_);
+  take_batch({});
+  exits_.add(exits);
+}
+
 void Pipeline::record(const Record& record) {
   const bool ended = std::holds_alternative<ExitRecord>(record);
   begun_ = begun_ || std::holds_alternative<StartRecord>(record) || std::holds_alternative<ExecRecord>(record);

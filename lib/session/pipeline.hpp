@@ -37,6 +37,9 @@ class Pipeline final : public Feed {
         insight_(std::move(insight)),
         followed_(std::move(followed)) {}
 
+  /// Before the first record: see Correlator::take_over(). Nothing is delivered of it.
+  void take_over(const std::vector<LeftProcess>& processes, std::uint64_t exits);
+
   void record(const Record& record) override;
   void event(Event event) override;
   void snapshot_end(std::uint64_t time_ns) override;

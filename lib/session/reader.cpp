@@ -101,6 +101,23 @@ void Reader::start() {
   thread_ = start_quiet_thread([self = shared_from_this()] { self->run(); });
 }
 
+void Reader::go_on(Left left) {
+  for (LeftProcess& each : left.processes) {
+    const auto held = control_->held_by_kernel(each.process->pid, each.process->start_ns);
+    if (!held) continue;
+    each.context_id = held->context_id;
+    each.program_start_ns = held->program_start_ns;
+  }
+  for (const pid_t pid : left.commands) pipeline_.add_command(static_cast<std::uint32_t>(pid), {.command = true});
+  pipeline_.take_over(left.processes, left.exits);
+  housekeeper_.go_on(left.losses);
+}
+
+void Reader::tell(Event event) {
+  const std::lock_guard turn(turn_);
+  pipeline_.add(std::move(event));
+}
+
 void Reader::run() noexcept {
   while (!stop_requested_.load() && !source_->finished()) {
     alarm_.wait(milliseconds(-1));
@@ -117,6 +134,7 @@ std::size_t Reader::round() {
   std::uint64_t number = 0;
   Newcomers newcomers;
   std::vector<Event> living;
+  std::vector<std::uint64_t> given;
   {
     const std::lock_guard turn(turn_);
     rounds_.add(1);
@@ -132,10 +150,12 @@ std::size_t Reader::round() {
     }
     position = source_->position();
     batch_ = pipeline_.take_batch(std::move(batch_));
+    if (when_delivered_) given = control_->given();
     newcomers = take_newcomers(false);
     if (!newcomers.empty()) living = pipeline_.living();
   }
   const std::size_t count = deliver_batch();
+  if (when_delivered_) when_delivered_(std::move(given));
   welcome(newcomers, living);
   delivered_.reach(position);
   rounds_done_.reach(number);

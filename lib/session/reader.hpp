@@ -7,10 +7,12 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -49,6 +51,24 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
     pipeline_.use(std::move(user_ids));
   }
   void start();
+  /// What an earlier process of a service knew, whose session this goes on with.
+  struct Left {
+    std::vector<LeftProcess> processes = {};  ///< Parents first.
+    std::vector<pid_t> commands = {};         ///< Of those: whose program is a run.
+    std::map<std::string, std::uint64_t> losses = {};
+    std::uint64_t exits = 0;  ///< That were delivered.
+  };
+  /// Before start().
+  void go_on(Left left);
+  /// Likewise: the session's first event.
+  void tell(Event event);
+  /// Of the records' context ids.
+  ContextTable& contexts() noexcept { return *contexts_; }
+  /// Before start(). Called in each round, on the reader's thread, when its events are in all queues: with what
+  /// Control::given() said when they were taken.
+  using Delivered = std::function<void(std::vector<std::uint64_t> given)>;
+  void when_delivered(Delivered delivered) { when_delivered_ = std::move(delivered); }
+  Control* control() noexcept { return control_; }
   void request_stop() noexcept;
   bool in_callback() const noexcept { return delivering_.load() == std::this_thread::get_id(); }
   /// Throws Error(kInCallback).
@@ -147,6 +167,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   Housekeeper housekeeper_;
   LabelNumbers label_numbers_;
 
+  Delivered when_delivered_;
   Gate delivery_;
   std::vector<Event> batch_;                   ///< The one that was delivered last.
   std::atomic<std::thread::id> delivering_{};  ///< Whose callbacks run.

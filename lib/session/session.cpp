@@ -64,6 +64,14 @@ std::shared_ptr<internal::Reader> internal::SessionAccess::reader(const Session&
   return session.impl_->reader;
 }
 
+std::unique_ptr<Session> internal::SessionAccess::of_kernel(
+    const SessionOptions& options, const std::function<void(KernelSourceOptions&)>& adjust) {
+  ContextTable contexts(options.max_contexts);
+  KernelSourceOptions kernel = kernel_options(checked(options), contexts);
+  adjust(kernel);
+  return std::make_unique<Session>(tracer::Source(kernel_source(kernel)), options);
+}
+
 Subscription Session::subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback,
                                 SubscribeOptions options) {
   if (kind) internal::require_known(*kind);

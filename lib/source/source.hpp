@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,20 @@ class Control {
   /// Nothing has the context any more, and its id may soon mean another: its sums are kept with those of all that were
   /// forgotten.
   virtual void forget_context(std::uint32_t id) = 0;
+
+  // Where the kernel side outlives this process: records stay in the rings until they are released.
+  struct Held {
+    std::uint32_t context_id = 0;
+    std::uint64_t program_start_ns = 0;
+  };
+  /// What the kernel side knows of a process that it follows; absent: it does not.
+  virtual std::optional<Held> held_by_kernel(std::uint32_t, std::uint64_t) const { return std::nullopt; }
+  /// How far each ring was read and yielded.
+  virtual std::vector<std::uint64_t> given() const { return {}; }
+  /// What lies before that is kept elsewhere, or given up. From any thread, as the next.
+  virtual void release(std::span<const std::uint64_t>) noexcept {}
+  /// How much of a ring is taken by what was yielded and not released, 0 to 1.
+  virtual double unreleased_share() const noexcept { return 0; }
 
   // From any thread, read on the calling one.
   virtual std::vector<RawTotals> totals() const = 0;

@@ -106,7 +106,11 @@ class ServiceSource final : public Source {
         case ServiceStream::Step::kEvent: take(std::move(event), feed); break;
         case ServiceStream::Step::kOpened: opened(feed); break;
         case ServiceStream::Step::kNothing: return waits_for_the_end(feed);
-        case ServiceStream::Step::kCut: cut(); return stopped_;
+        case ServiceStream::Step::kCut:
+          // A service that has lost its memory does not know these numbers.
+          if (stream_.problem().code == ErrorCode::kInvalidArgument) resumes_ = false;
+          cut();
+          return stopped_;
       }
     }
     return true;
@@ -245,7 +249,8 @@ class ServiceSource final : public Source {
   bool connect_again() {
     if (Clock::now() < next_try_) return false;
     try {
-      stream_.open(ServiceStream::Resume{session_id_, stream_.sequence()});
+      stream_.open(resumes_ ? std::optional(ServiceStream::Resume{session_id_, stream_.sequence()}) : std::nullopt);
+      resumes_ = true;
       watch();
       return true;
     } catch (const Error&) {
@@ -281,6 +286,7 @@ class ServiceSource final : public Source {
   Clock::time_point next_try_ = {};
   milliseconds pause_ = kFirstPause;
   std::uint64_t last_ns_ = 0;
+  bool resumes_ = true;       ///< When it connects again.
   std::uint64_t cut_ns_ = 0;  ///< Time of the last event before the connection was cut; 0: it is not.
 
   mutable std::mutex position_mutex_;  ///< Guards the next four.

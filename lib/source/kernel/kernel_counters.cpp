@@ -108,16 +108,23 @@ std::vector<RawTotals> KernelCounters::totals(std::uint32_t last_context) const 
   return all;
 }
 
-bool KernelCounters::tracks(std::uint32_t number) const {
+std::optional<tracer_process> KernelCounters::process(std::uint32_t number) const {
   const tracer_slot& slot = slots_[number & (places_ - 1)];
   tracer_process displaced{};
-  const tracer_process* process = nullptr;
-  if (slot.pid == number) {
-    process = &slot.process;
-  } else if (slot.displaced != 0 && ::bpf_map_lookup_elem(displaced_map_, &number, &displaced) == 0) {
-    process = &displaced;
-  }
-  return process != nullptr && (process->flags & TRACER_FLAG_EXCLUDED) == 0;
+  if (slot.pid == number) return slot.process;
+  if (slot.displaced != 0 && ::bpf_map_lookup_elem(displaced_map_, &number, &displaced) == 0) return displaced;
+  return std::nullopt;
+}
+
+bool KernelCounters::tracks(std::uint32_t number) const {
+  const auto found = process(number);
+  return found && (found->flags & TRACER_FLAG_EXCLUDED) == 0;
+}
+
+std::optional<Control::Held> KernelCounters::held(std::uint32_t number, std::uint64_t start_ns) const {
+  const auto found = process(number);
+  if (!found || found->start_ns != start_ns || (found->flags & TRACER_FLAG_EXCLUDED) != 0) return std::nullopt;
+  return Control::Held{found->context_id, found->program_start_ns};
 }
 
 std::vector<KernelCounters::Tracked> KernelCounters::tracked() const {

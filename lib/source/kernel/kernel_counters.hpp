@@ -5,10 +5,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "source/raw_counters.hpp"
+#include "source/source.hpp"
 #include "wire.h"
 
 struct bpf_object;
@@ -35,6 +38,8 @@ class KernelCounters {
   };
   /// Whether the kernel side holds a place for the process of this number, and reports it.
   bool tracks(std::uint32_t number) const;
+  /// Of one that it reports, by its number and beginning.
+  std::optional<Control::Held> held(std::uint32_t number, std::uint64_t start_ns) const;
   /// All of which it does.
   std::vector<Tracked> tracked() const;
 
@@ -44,6 +49,8 @@ class KernelCounters {
     std::size_t bytes = 0;
     void operator()(const tracer_slot* slots) const noexcept;
   };
+  /// As it is while the kernel may change it.
+  std::optional<tracer_process> process(std::uint32_t number) const;
   tracer_context_totals sums_of(std::uint32_t id) const;
   void for_each_tracked(const std::function<void(std::uint32_t number, const tracer_process&)>& each) const;
 

@@ -26,8 +26,10 @@
 #include "source/kernel/ring/decoder.hpp"
 #include "source/kernel/visit/iterator.hpp"
 #include "source/kernel/kernel_counters.hpp"
+#include "source/kernel/load/kept_kernel.hpp"
 #include "source/kernel/load/kernel_programs.hpp"
 #include "source/kernel/labels.hpp"
+#include "source/kernel/left_side.hpp"
 #include "source/kernel/load/libbpf_log.hpp"
 #include "source/kernel/visit/living_tree.hpp"
 #include "source/proc/pid_namespace.hpp"
@@ -53,11 +55,18 @@ class KernelSource final : public Source, public Control {
         counters_(counters_of(skeleton_)),
         labels_(skeleton_),
         scopes_(skeleton_),
-        rings_(programs_.rings()) {}
+        rings_(programs_.rings()) {
+    if (options_.keep && options_.keep->has_other_side())
+      left_ = std::make_unique<LeftSide>(*options_.keep, options_.released);
+  }
 
   Tier tier() const noexcept override { return Tier::kKernel; }
   bool filters() const noexcept override { return true; }
-  HostInfo host() const override { return this_host(); }
+  HostInfo host() const override {
+    HostInfo host = this_host();
+    host.session_id = options_.session_id;
+    return host;
+  }
   int fd() const noexcept override { return rings_.fd(); }
   /// In between the kernel wakes the reader only when the ring fills.
   std::chrono::milliseconds poll_period() const noexcept override { return std::chrono::milliseconds(100); }
@@ -67,25 +76,11 @@ class KernelSource final : public Source, public Control {
 
   void start(Feed& feed) override {
     programs_.attach();
+    if (options_.keep && options_.keep->continues()) return go_on(feed);
     misses_before_ = programs_.recursion_misses();
-    for (const auto& rule : options_.rules) {
-      note_context(rule.context_id);
-      rules_.add(rule);
-    }
-    {
-      const Adopting adopting(skeleton_, rules_);
-      // A child may be visited before its parent is taken in.
-      for (int pass = 0; pass < kMostPasses; ++pass)
-        if (yield_adopted(feed) == 0) break;
-    }
-    started_ = true;
-    for (const auto& [pid, context_id] : std::exchange(tracked_early_, {})) {
-      try {
-        track(pid, context_id, feed);
-      } catch (const Error&) {
-        // It has ended by now.
-      }
-    }
+    if (left_) return take_over(feed);
+    take_in(feed);
+    begin(feed);
   }
 
   bool drain(Feed& feed, const DrainLimit& limit) override {
@@ -93,6 +88,7 @@ class KernelSource final : public Source, public Control {
     const auto until = std::chrono::steady_clock::now() + limit.time;
     std::size_t records = 0;
     bool more = false;
+    labels_.forget_left();
     {
       // A wake-up that was sent while this was reading is spent: an empty ring is not readable. So only at its end is
       // another one asked for, and what came since the last look is looked for.
@@ -202,6 +198,13 @@ class KernelSource final : public Source, public Control {
     return counters_.unused_contexts(std::move(ids));
   }
   void forget_context(std::uint32_t id) override { counters_.forget_context(id); }
+  std::optional<Held> held_by_kernel(std::uint32_t pid, std::uint64_t start_ns) const override {
+    if (own_pid_namespace() != 0) return std::nullopt;
+    return left_ ? left_->held(pid, start_ns) : counters_.held(pid, start_ns);
+  }
+  std::vector<std::uint64_t> given() const override { return rings_.given(); }
+  void release(std::span<const std::uint64_t> given) noexcept override { rings_.release(given); }
+  double unreleased_share() const noexcept override { return rings_.unreleased_share(); }
   std::vector<RawTotals> totals() const override { return counters_.totals(last_context_); }
   std::vector<FamilyState> families() const override { return programs_.states(); }
   std::map<Family, std::uint64_t> kernel_ns() const override { return programs_.kernel_ns(); }
@@ -218,6 +221,7 @@ class KernelSource final : public Source, public Control {
     if (const std::uint64_t failed = failed_snapshots_.value(); failed != 0)
       counters.losses["snapshot_failed"] = failed;
     if (const std::uint64_t unread = unread_.value(); unread != 0) counters.losses["left_unread"] = unread;
+    if (const std::uint64_t unread = left_unread_.value(); unread != 0) counters.losses["service_gap"] = unread;
     decoder_.add_to(counters);
     return counters;
   }
@@ -346,6 +350,52 @@ class KernelSource final : public Source, public Control {
     count_what_runs(skeleton_);
   }
 
+  void take_in(Feed& feed) {
+    for (const auto& rule : options_.rules) {
+      note_context(rule.context_id);
+      rules_.add(rule);
+    }
+    const Adopting adopting(skeleton_, rules_);
+    // A child may be visited before its parent is taken in.
+    for (int pass = 0; pass < kMostPasses; ++pass)
+      if (yield_adopted(feed) == 0) break;
+  }
+
+  /// Both kernel sides see what happens until the other ends: nothing is missed. What it alone has seen comes first.
+  void take_over(Feed& feed) {
+    const std::uint64_t attached_ns = boot_time_ns();
+    HeldFeed taken_in;
+    take_in(taken_in);
+    options_.keep->end_left();
+    WithMore with_more(feed, programs_);
+    left_unread_.add(left_->yield_rest(decoder_, with_more, attached_ns, taken_in));
+    taken_in.pass_on(feed);
+    left_.reset();
+    begin(feed);
+  }
+
+  /// What lives was taken in by an earlier process.
+  void go_on(Feed& feed) {
+    // It may have ended in the middle of a track().
+    skeleton_.bss->adopting = 0;
+    rules_.forget_trees();
+    if (options_.last_context != 0) note_context(options_.last_context);
+    labels_.go_on();
+    rings_.go_on_at(options_.released);
+    begin(feed);
+  }
+
+  void begin(Feed& feed) {
+    started_ = true;
+    for (const auto& [pid, context_id] : std::exchange(tracked_early_, {})) {
+      try {
+        track(pid, context_id, feed);
+      } catch (const Error&) {
+        // It has ended by now.
+      }
+    }
+  }
+
   std::size_t yield_adopted(Feed& feed) {
     std::size_t adopted = 0;
     visit(feed, [&](const tracer_wire_thread& thread) {
@@ -387,6 +437,8 @@ class KernelSource final : public Source, public Control {
   KernelScopes scopes_;
   Rings rings_;
   Decoder decoder_;
+  std::unique_ptr<LeftSide> left_;  ///< Until start().
+  Counter left_unread_;
   Counter failed_snapshots_;
   Counter unread_;
   bool started_ = false;

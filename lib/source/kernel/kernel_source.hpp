@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <tracer/filter.hpp>
@@ -13,6 +14,8 @@
 #include "source/source_rule.hpp"
 
 namespace tracer::internal {
+
+class KeptKernel;
 
 struct KernelSourceOptions {
   std::size_t ring_bytes = 1u << 20;  ///< Of all rings together.
@@ -27,6 +30,11 @@ struct KernelSourceOptions {
   std::vector<Family> families = {};  ///< Besides the lifecycle.
   bool time_programs = false;  ///< The kernel counts the run time of all BPF programs for as long as the source lives.
   std::vector<SourceRule> rules = {};  ///< That the kernel decides.
+  /// Null: the kernel side ends with the source. Else records stay in the rings until Control::release() was called.
+  std::shared_ptr<KeptKernel> keep = {};
+  std::vector<std::uint64_t> released = {};  ///< By an earlier process, as Control::given(); with `keep`.
+  std::string session_id = {};               ///< Of the session that it goes on with; empty: it makes one.
+  std::uint32_t last_context = 0;            ///< That processes may have by what that process said.
 };
 
 /// The BPF programs, loaded; attached by start(). Throws Error with all that is missing.

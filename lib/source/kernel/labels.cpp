@@ -9,6 +9,7 @@
 
 #include <tracer/error.hpp>
 
+#include "base/clock.hpp"
 #include "wire.h"
 
 #include "lifecycle.skel.h"
@@ -19,6 +20,24 @@ KernelLabels::KernelLabels(lifecycle_bpf& skeleton) noexcept
     : skeleton_(skeleton),
       threads_map_(::bpf_map__fd(skeleton.maps.thread_labels)),
       open_map_(::bpf_map__fd(skeleton.maps.open_labels)) {}
+
+void KernelLabels::go_on() noexcept {
+  constexpr std::chrono::seconds kTimeToComeBack{10};
+  std::uint64_t serial = 0;
+  for (void* before = nullptr; ::bpf_map_get_next_key(open_map_, before, &serial) == 0; before = &serial) {
+    left_.push_back(serial);
+  }
+  // More than there ever were: what stays behind with a thread must not mean a new one.
+  last_serial_ = boot_time_ns();
+  left_until_ = std::chrono::steady_clock::now() + kTimeToComeBack;
+}
+
+void KernelLabels::forget_left() noexcept {
+  if (left_.empty() || std::chrono::steady_clock::now() < left_until_) return;
+  // Where it stays behind with a thread, it means nothing.
+  for (const std::uint64_t serial : left_) ::bpf_map_delete_elem(open_map_, &serial);
+  left_.clear();
+}
 
 std::uint64_t KernelLabels::current(pid_t tid) const noexcept {
   std::uint64_t serial = 0;

@@ -4,10 +4,12 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 struct lifecycle_bpf;
 
@@ -28,6 +30,11 @@ class KernelLabels {
   void resume(pid_t tid, std::uint64_t serial) noexcept;
   /// `tid` has none from now on, nor that of its maker.
   void disown(pid_t tid) noexcept;
+  /// Labels that an earlier process opened and whose holders have not come back are closed after a while. To be called
+  /// before any other.
+  void go_on() noexcept;
+  /// Does that, if it is time. One thread.
+  void forget_left() noexcept;
   /// What could not be said, as too many threads had said something.
   std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
 
@@ -51,7 +58,9 @@ class KernelLabels {
   std::atomic<std::uint64_t> refused_{0};
   std::mutex mutex_;  ///< What is said of a thread is one step: others may end or resume its labels meanwhile.
   std::uint64_t last_serial_ = 0;
-  Scopes open_;  ///< By serial.
+  Scopes open_;                         ///< By serial.
+  std::vector<std::uint64_t> left_ = {};  ///< Open ones of an earlier process.
+  std::chrono::steady_clock::time_point left_until_{};
 };
 
 }  // namespace tracer::internal

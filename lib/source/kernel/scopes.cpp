@@ -38,7 +38,9 @@ std::optional<std::uint32_t> KernelScopes::begin() {
   if (stopped_) return std::nullopt;
   if (ids_.empty()) {
     ids_.resize(kScopePlaces);
-    for (std::uint32_t place = 0; place < kScopePlaces; ++place) ids_[place] = place;
+    // Processes may still be in scopes of an earlier process that kept this kernel side: by the time its ids are behind.
+    const auto seconds = static_cast<std::uint32_t>(boot_time_ns() / 1'000'000'000);
+    for (std::uint32_t place = 0; place < kScopePlaces; ++place) ids_[place] = place + kScopePlaces * seconds;
     taken_.resize(kScopePlaces);
   }
   for (std::uint32_t tried = 0; tried < kScopePlaces; ++tried) {

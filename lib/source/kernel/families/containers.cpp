@@ -41,7 +41,7 @@ class ContainersFamily final : public KernelFamily {
   std::span<const WireRecord> records() const noexcept override { return kContainersRecords; }
 
   void load(FamilySetup& setup) override {
-    skeleton_.load(info_of(id()).name, &::containers_bpf__open_opts, &::containers_bpf__destroy,
+    skeleton_.load(id(), setup.keep, &::containers_bpf__open_opts, &::containers_bpf__destroy,
                    [&](containers_bpf& bpf, const LibbpfLog& log) {
                      const CgroupLayout layout = cgroup_layout();
                      bpf.rodata->memory_is_v1 = layout.memory_is_v1 ? 1 : 0;
@@ -51,7 +51,7 @@ class ContainersFamily final : public KernelFamily {
                    });
   }
   void unload(FamilySetup&) noexcept override { skeleton_.unload(); }
-  void attach() override { skeleton_.attach(info_of(id()).name); }
+  void attach() override { skeleton_.attach(id()); }
   void end_events() noexcept override { detach(); }
   void detach() noexcept override { skeleton_.detach(); }
   const bpf_object* object() const noexcept override { return &skeleton_.object(); }

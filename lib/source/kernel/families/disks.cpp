@@ -77,7 +77,7 @@ void DisksFamily::load(FamilySetup& setup) {
                    std::string("this kernel has no tracepoint ") + tracepoint,
                    "use a kernel with CONFIG_BLOCK and type information of it",
                    {}});
-  skeleton_.load(info_of(id()).name, &::disks_bpf__open_opts, &::disks_bpf__destroy,
+  skeleton_.load(id(), setup.keep, &::disks_bpf__open_opts, &::disks_bpf__destroy,
                  [&](disks_bpf& bpf, const LibbpfLog& log) {
                    bpf.rodata->slot_mask = setup.places - 1;
                    ::bpf_program__set_autoload(bpf.progs.issued, !setup.types.issue_has_queue());
@@ -93,7 +93,7 @@ void DisksFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
 void DisksFamily::attach() {
   busy_ns_ = busy_ns_of_devices();
   read_ns_ = boot_time_ns();
-  skeleton_.attach(info_of(id()).name);
+  skeleton_.attach(id());
 }
 
 void DisksFamily::detach() noexcept { skeleton_.detach(); }

@@ -18,6 +18,7 @@
 
 #include "source/kernel/ring/decoder.hpp"
 #include "source/kernel/kernel_source.hpp"
+#include "source/kernel/load/kept_kernel.hpp"
 #include "source/kernel/load/kernel_types.hpp"
 #include "source/kernel/load/object_usage.hpp"
 #include "source/kernel/ring/rings.hpp"
@@ -33,6 +34,7 @@ struct FamilySetup {
   const KernelTypes& types;
   std::uint32_t places;                ///< For processes; a power of two.
   std::uint32_t thread_places;         ///< For threads; likewise.
+  KeptKernel* keep = nullptr;          ///< Null: nothing outlives this process.
   RingLayout rings = {};               ///< That the lifecycle was loaded with.
   std::size_t ring_bytes = 0;          ///< Of each of them.
   const bpf_object* waits = nullptr;   ///< With the maps of ledgers; null: there are none.

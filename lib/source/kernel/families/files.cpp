@@ -78,11 +78,10 @@ void FilesFamily::check(const KernelTypes& types, std::vector<CheckItem>& items)
 std::span<const WireRecord> FilesFamily::records() const noexcept { return kFilesRecords; }
 
 void FilesFamily::load(const FamilySetup& setup, Way way) {
-  skeleton_.load(info_of(id()).name, &::files_bpf__open_opts, &::files_bpf__destroy,
+  skeleton_.load(id(), setup.keep, &::files_bpf__open_opts, &::files_bpf__destroy,
                  [&](files_bpf& bpf, const LibbpfLog& log) {
                    bpf.rodata->slot_mask = setup.places - 1;
                    bpf.rodata->own_pid_namespace = own_pid_namespace();
-                   bpf.rodata->teacher = static_cast<std::uint32_t>(::getpid());
                    set_rings(*bpf.rodata, setup);
                    ::bpf_program__set_autoload(bpf.progs.file_released, way == Way::kFunction);
                    ::bpf_program__set_autoload(bpf.progs.file_freed, way == Way::kFree);
@@ -99,6 +98,7 @@ void FilesFamily::load(const FamilySetup& setup, Way way) {
 /// Whether functions can be traced shows only when it is tried: kernels refuse it at different steps. It stays
 /// attached, as before 5.13 a program can't be attached twice; nobody is tracked yet.
 void FilesFamily::load(FamilySetup& setup) {
+  if (setup.keep && setup.keep->has_link(id(), "file_freed")) return load(setup, Way::kFree);
   try {
     load(setup, Way::kFunction);
     attach_program();
@@ -112,7 +112,7 @@ void FilesFamily::load(FamilySetup& setup) {
 void FilesFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
 
 void FilesFamily::attach_program() {
-  skeleton_.attach(info_of(id()).name);
+  skeleton_.attach(id());
   see_own_close();
 }
 
@@ -124,6 +124,7 @@ void FilesFamily::attach() {
 void FilesFamily::see_own_close() {
   volatile auto& state = *skeleton_->bss;
   const std::uint64_t before = state.taught;
+  state.teacher = static_cast<std::uint32_t>(::getpid());
   state.learning = 1;
   UniqueFd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)).reset();
   state.learning = 0;

@@ -18,7 +18,6 @@
 #include "source/kernel/cpu_list.hpp"
 #include "source/kernel/load/kernel_types.hpp"
 #include "source/kernel/load/libbpf_log.hpp"
-#include "source/kernel/load/open_options.hpp"
 #include "source/proc/pid_namespace.hpp"
 #include "source/kernel/ring/rings.hpp"
 #include "source/kernel/load/shared_maps.hpp"
@@ -57,8 +56,6 @@ int cpus_online() {
 
 }  // namespace
 
-void LifecycleFamily::Closer::operator()(lifecycle_bpf* skeleton) const noexcept { ::lifecycle_bpf__destroy(skeleton); }
-
 LifecycleFamily::LifecycleFamily() noexcept = default;
 LifecycleFamily::~LifecycleFamily() = default;
 
@@ -91,25 +88,18 @@ void LifecycleFamily::check(const KernelTypes& types, std::vector<CheckItem>& it
 }
 
 void LifecycleFamily::load(FamilySetup& setup) {
-  const LibbpfLog log;
-  const bpf_object_open_opts options = open_options();
-  skeleton_.reset(::lifecycle_bpf__open_opts(&options));
-  if (!skeleton_) refuse("open the programs", errno, log);
-  try {
-    configure(setup);
-    if (setup.waits != nullptr) share_maps(*setup.waits, *skeleton_->obj, kMapsOfWaits, log);
-    if (const int failed = ::lifecycle_bpf__load(skeleton_.get())) refuse("load the programs", -failed, log);
-  } catch (...) {
-    skeleton_.reset();
-    throw;
-  }
+  skeleton_.load(id(), setup.keep, &::lifecycle_bpf__open_opts, &::lifecycle_bpf__destroy,
+                 [&](lifecycle_bpf& bpf, const LibbpfLog& log) {
+                   configure(bpf, setup);
+                   if (setup.waits != nullptr) share_maps(*setup.waits, *bpf.obj, kMapsOfWaits, log);
+                 });
   find_cpu_offsets();
   setup.lifecycle = skeleton_.get();
 }
 
 void LifecycleFamily::unload(FamilySetup& setup) noexcept {
   setup.lifecycle = nullptr;
-  skeleton_.reset();
+  skeleton_.unload();
 }
 
 void LifecycleFamily::find_cpu_offsets() {
@@ -118,10 +108,10 @@ void LifecycleFamily::find_cpu_offsets() {
   if (prog >= 0) ::bpf_prog_test_run_opts(prog, &run);
 }
 
-void LifecycleFamily::configure(FamilySetup& setup) {
+void LifecycleFamily::configure(lifecycle_bpf& bpf, FamilySetup& setup) {
   const KernelSourceOptions& options = setup.options;
   const std::uint32_t places = setup.places;
-  auto* rodata = skeleton_->rodata;
+  auto* rodata = bpf.rodata;
   const CgroupLayout layout = cgroup_layout();
   rodata->track_all = options.track_all ? 1 : 0;
   rodata->own_pid_namespace = own_pid_namespace();
@@ -138,52 +128,52 @@ void LifecycleFamily::configure(FamilySetup& setup) {
     if (rule.rule.subject == Filter::Subject::kCgroup) rodata->use_cgroup_rules = 1;
   }
   const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
-  ::bpf_map__set_max_entries(skeleton_->maps.events,
+  ::bpf_map__set_max_entries(bpf.maps.events,
                              setup.rings.rings == 1 ? static_cast<std::uint32_t>(setup.ring_bytes) : page);
-  ::bpf_map__set_max_entries(skeleton_->maps.event_rings, setup.rings.rings);
+  ::bpf_map__set_max_entries(bpf.maps.event_rings, setup.rings.rings);
   rodata->slot_mask = places - 1;
-  ::bpf_map__set_max_entries(skeleton_->maps.processes, places);
-  ::bpf_map__set_max_entries(skeleton_->maps.displaced_processes, most_displaced(places));
+  ::bpf_map__set_max_entries(bpf.maps.processes, places);
+  ::bpf_map__set_max_entries(bpf.maps.displaced_processes, most_displaced(places));
   // Only for those with several threads, and those that lived before.
-  ::bpf_map__set_max_entries(skeleton_->maps.ended_threads, std::max(places / 2, std::min(places * 2, 4096u)));
+  ::bpf_map__set_max_entries(bpf.maps.ended_threads, std::max(places / 2, std::min(places * 2, 4096u)));
   if (setup.waits != nullptr) {
     rodata->keep_ledgers = 1;
     rodata->thread_mask = setup.thread_places - 1;
     fill_call_causes(std::span(rodata->call_causes));
-    ::bpf_map__set_max_entries(skeleton_->maps.threads, setup.thread_places);
-    ::bpf_map__set_max_entries(skeleton_->maps.displaced_threads, most_displaced(setup.thread_places));
+    ::bpf_map__set_max_entries(bpf.maps.threads, setup.thread_places);
+    ::bpf_map__set_max_entries(bpf.maps.displaced_threads, most_displaced(setup.thread_places));
     const std::uint32_t process_ledgers = places_of_process_ledgers(places);
     rodata->process_ledger_mask = process_ledgers - 1;
-    ::bpf_map__set_max_entries(skeleton_->maps.process_ledgers, process_ledgers);
-    ::bpf_map__set_max_entries(skeleton_->maps.displaced_process_ledgers, process_ledgers);
+    ::bpf_map__set_max_entries(bpf.maps.process_ledgers, process_ledgers);
+    ::bpf_map__set_max_entries(bpf.maps.displaced_process_ledgers, process_ledgers);
     rodata->scope_mask = kScopePlaces - 1;
-    ::bpf_map__set_max_entries(skeleton_->maps.scope_ledgers, kScopePlaces);
+    ::bpf_map__set_max_entries(bpf.maps.scope_ledgers, kScopePlaces);
   }
   const auto cgroups = static_cast<std::uint32_t>(options.max_cgroups);
-  ::bpf_map__set_max_entries(skeleton_->maps.cgroup_rules, cgroups);
+  ::bpf_map__set_max_entries(bpf.maps.cgroup_rules, cgroups);
   // Each CPU takes 128 of its entries at a time, before 6.16.
-  ::bpf_map__set_max_entries(skeleton_->maps.cgroups_sent, std::max(cgroups / 2, 256 * rodata->cpu_count));
+  ::bpf_map__set_max_entries(bpf.maps.cgroups_sent, std::max(cgroups / 2, 256 * rodata->cpu_count));
   // A place for each CPU is the fastest, and is dear where there are many CPUs.
   const auto contexts = static_cast<std::uint32_t>(options.max_contexts);
-  ::bpf_map__set_max_entries(skeleton_->maps.totals, std::min(contexts, kContextsPerCpu));
-  ::bpf_map__set_max_entries(skeleton_->maps.more_totals, std::max(contexts, kContextsPerCpu + 1) - kContextsPerCpu);
+  ::bpf_map__set_max_entries(bpf.maps.totals, std::min(contexts, kContextsPerCpu));
+  ::bpf_map__set_max_entries(bpf.maps.more_totals, std::max(contexts, kContextsPerCpu + 1) - kContextsPerCpu);
   const auto labels = static_cast<std::uint32_t>(options.max_labeled_threads);
-  for (bpf_map* map : {skeleton_->maps.thread_labels, skeleton_->maps.inherited_labels, skeleton_->maps.open_labels})
+  for (bpf_map* map : {bpf.maps.thread_labels, bpf.maps.inherited_labels, bpf.maps.open_labels})
     ::bpf_map__set_max_entries(map, labels);
 
   const auto only_if = [](bool wanted, bpf_program* program) { ::bpf_program__set_autoload(program, wanted); };
-  only_if(setup.types.has_tracepoint("sched_prepare_exec"), skeleton_->progs.process_prepare_exec);
-  only_if(setup.types.has_tracepoint("signal_generate"), skeleton_->progs.signal_sent);
-  only_if(setup.types.has_per_cpu_rss(), skeleton_->progs.find_cpu_offsets);
-  const auto& programs = skeleton_->progs;
+  only_if(setup.types.has_tracepoint("sched_prepare_exec"), bpf.progs.process_prepare_exec);
+  only_if(setup.types.has_tracepoint("signal_generate"), bpf.progs.signal_sent);
+  only_if(setup.types.has_per_cpu_rss(), bpf.progs.find_cpu_offsets);
+  const auto& programs = bpf.progs;
   bpf_program* const run_by_user_space[] = {programs.count_here, programs.begin_scope, programs.end_scope,
                                             programs.put_in_scope, programs.read_scope};
   for (bpf_program* program : run_by_user_space) {
     only_if(rodata->keep_ledgers != 0, program);
     ::bpf_program__set_autoattach(program, false);
   }
-  only_if(rodata->use_cgroup_rules != 0, skeleton_->progs.cgroup_removed);
-  ::bpf_program__set_autoattach(skeleton_->progs.find_cpu_offsets, false);
+  only_if(rodata->use_cgroup_rules != 0, bpf.progs.cgroup_removed);
+  ::bpf_program__set_autoattach(bpf.progs.find_cpu_offsets, false);
 }
 
 /// Lets this thread be switched on each CPU until the kernel side has seen its clock: see exact_run_time in
@@ -204,14 +194,12 @@ void LifecycleFamily::visit_cpus() const {
 }
 
 void LifecycleFamily::attach() {
-  {
-    const LibbpfLog log;
-    if (const int failed = ::lifecycle_bpf__attach(skeleton_.get())) refuse("attach the programs", -failed, log);
-  }
+  skeleton_.attach(id());
   visit_cpus();
 }
 
 void LifecycleFamily::end_events() noexcept {
+  skeleton_.close_kept_links();
   auto& links = skeleton_->links;
   for (bpf_link** link :
        {&links.process_fork, &links.process_prepare_exec, &links.process_exec, &links.process_exit, &links.signal_sent,
@@ -221,9 +209,9 @@ void LifecycleFamily::end_events() noexcept {
   }
 }
 
-void LifecycleFamily::detach() noexcept { ::lifecycle_bpf__detach(skeleton_.get()); }
+void LifecycleFamily::detach() noexcept { skeleton_.detach(); }
 
-const bpf_object* LifecycleFamily::object() const noexcept { return skeleton_->obj; }
+const bpf_object* LifecycleFamily::object() const noexcept { return &skeleton_.object(); }
 
 ProgramSums LifecycleFamily::usage() const {
   // Read before the sum, which so is at least as much.

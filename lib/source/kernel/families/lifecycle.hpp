@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-
 #include "source/kernel/families/family.hpp"
+#include "source/kernel/load/skeleton.hpp"
 
 struct lifecycle_bpf;
 
@@ -29,14 +28,11 @@ class LifecycleFamily final : public KernelFamily {
   ProgramSums usage() const override;
 
  private:
-  void configure(FamilySetup& setup);
+  static void configure(lifecycle_bpf& bpf, FamilySetup& setup);
   void find_cpu_offsets();
   void visit_cpus() const;
 
-  struct Closer {
-    void operator()(lifecycle_bpf* skeleton) const noexcept;
-  };
-  std::unique_ptr<lifecycle_bpf, Closer> skeleton_;
+  Skeleton<lifecycle_bpf> skeleton_;
 };
 
 }  // namespace tracer::internal

@@ -60,7 +60,7 @@ class MemoryFamily final : public KernelFamily {
                    "this kernel does not report which task it kills as memory has run out",
                    "it came with Linux 6.10, and with later stable releases of older ones",
                    {}});
-    skeleton_.load(info_of(id()).name, &::memory_bpf__open_opts, &::memory_bpf__destroy,
+    skeleton_.load(id(), setup.keep, &::memory_bpf__open_opts, &::memory_bpf__destroy,
                    [&](memory_bpf& bpf, const LibbpfLog& log) {
                      bpf.rodata->slot_mask = setup.places - 1;
                      bpf.rodata->own_pid_namespace = own_pid_namespace();
@@ -70,7 +70,7 @@ class MemoryFamily final : public KernelFamily {
                    });
   }
   void unload(FamilySetup&) noexcept override { skeleton_.unload(); }
-  void attach() override { skeleton_.attach(info_of(id()).name); }
+  void attach() override { skeleton_.attach(id()); }
   void end_events() noexcept override { detach(); }
   void detach() noexcept override { skeleton_.detach(); }
   const bpf_object* object() const noexcept override { return &skeleton_.object(); }

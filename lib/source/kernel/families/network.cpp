@@ -95,7 +95,7 @@ void NetworkFamily::load(FamilySetup& setup) {
                  "this kernel does not report what is sent and received through sockets",
                  "it came with Linux 6.3",
                  {}});
-  skeleton_.load(info_of(id()).name, &::network_bpf__open_opts, &::network_bpf__destroy,
+  skeleton_.load(id(), setup.keep, &::network_bpf__open_opts, &::network_bpf__destroy,
                  [&](network_bpf& bpf, const LibbpfLog& log) {
                    bpf.rodata->slot_mask = setup.places - 1;
                    set_rings(*bpf.rodata, setup);
@@ -106,7 +106,7 @@ void NetworkFamily::load(FamilySetup& setup) {
 
 void NetworkFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
 
-void NetworkFamily::attach() { skeleton_.attach(info_of(id()).name); }
+void NetworkFamily::attach() { skeleton_.attach(id()); }
 
 void NetworkFamily::detach() noexcept { skeleton_.detach(); }
 

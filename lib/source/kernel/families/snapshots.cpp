@@ -52,7 +52,7 @@ void SnapshotsFamily::check(const KernelTypes& types, std::vector<CheckItem>& it
 std::span<const WireRecord> SnapshotsFamily::records() const noexcept { return kSnapshotRecords; }
 
 void SnapshotsFamily::load(FamilySetup& setup) {
-  skeleton_.load(info_of(id()).name, &::snapshots_bpf__open_opts, &::snapshots_bpf__destroy,
+  skeleton_.load(id(), setup.keep, &::snapshots_bpf__open_opts, &::snapshots_bpf__destroy,
                  [&](snapshots_bpf& bpf, const LibbpfLog& log) {
                    bpf.rodata->slot_mask = setup.places - 1;
                    bpf.rodata->least_bytes = kLeastFileBytes;
@@ -63,7 +63,7 @@ void SnapshotsFamily::load(FamilySetup& setup) {
 
 void SnapshotsFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
 
-void SnapshotsFamily::attach() { skeleton_.attach(info_of(id()).name); }
+void SnapshotsFamily::attach() { skeleton_.attach(id()); }
 
 void SnapshotsFamily::detach() noexcept { skeleton_.detach(); }
 

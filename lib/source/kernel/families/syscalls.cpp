@@ -72,7 +72,7 @@ class SyscallsFamily final : public KernelFamily {
                    "this kernel does not report system calls",
                    "use a kernel with CONFIG_FTRACE_SYSCALLS",
                    {}});
-    skeleton_.load(info_of(id()).name, &::syscalls_bpf__open_opts, &::syscalls_bpf__destroy,
+    skeleton_.load(id(), setup.keep, &::syscalls_bpf__open_opts, &::syscalls_bpf__destroy,
                    [&](syscalls_bpf& bpf, const LibbpfLog& log) {
                      bpf.rodata->slot_mask = setup.places - 1;
                      for (const long call : {SYS_exit, SYS_exit_group, SYS_rt_sigreturn})
@@ -87,7 +87,7 @@ class SyscallsFamily final : public KernelFamily {
                    });
   }
   void unload(FamilySetup&) noexcept override { skeleton_.unload(); }
-  void attach() override { skeleton_.attach(info_of(id()).name); }
+  void attach() override { skeleton_.attach(id()); }
   void end_events() noexcept override { detach(); }
   void detach() noexcept override { skeleton_.detach(); }
   const bpf_object* object() const noexcept override { return &skeleton_.object(); }

@@ -16,18 +16,30 @@ namespace tracer::internal {
 KernelPrograms::KernelPrograms(const KernelSourceOptions& options)
     : options_(options),
       setup_{options_, types_, static_cast<std::uint32_t>(std::bit_ceil(options_.max_processes)),
-             static_cast<std::uint32_t>(std::bit_ceil(options_.max_threads))} {
-  Families wanted = kernel_families();
+             static_cast<std::uint32_t>(std::bit_ceil(options_.max_threads)), options_.keep.get()} {
   std::vector<Problem> problems;
-  for (CheckItem& item : check_kernel(types_, wanted).items)
+  for (CheckItem& item : check_kernel(types_, kernel_families()).items)
     if (item.required && !item.available && item.problem) problems.push_back(std::move(*item.problem));
   if (!problems.empty()) throw Error(std::move(problems));
+  try {
+    load_all(wanted());
+  } catch (const OtherKernelSide&) {
+    options_.keep->begin_anew();
+    for (const auto& family : loaded_) family->unload(setup_);
+    loaded_.clear();
+    states_.clear();
+    load_all(wanted());
+  }
+  if (options_.time_programs) timing_ = UniqueFd(::bpf_enable_stats(BPF_STATS_RUN_TIME));
+}
+
+KernelPrograms::Families KernelPrograms::wanted() const {
+  Families wanted = kernel_families();
   std::erase_if(wanted, [this](const auto& family) {
     return family->id() != Family::kLifecycle &&
            std::find(options_.families.begin(), options_.families.end(), family->id()) == options_.families.end();
   });
-  load_all(std::move(wanted));
-  if (options_.time_programs) timing_ = UniqueFd(::bpf_enable_stats(BPF_STATS_RUN_TIME));
+  return wanted;
 }
 
 /// One that the kernel refuses never takes the others down. When the lifecycle is refused beside those before it, which
@@ -82,6 +94,7 @@ void KernelPrograms::end_events() noexcept {
 void KernelPrograms::shed(Family id, const Problem& problem) {
   for (const auto& family : loaded_)
     if (family->id() == id) family->detach();
+  if (options_.keep) options_.keep->drop(id);
   const std::lock_guard lock(states_mutex_);
   const auto state = states_.find(id);
   if (state == states_.end()) return;
@@ -152,7 +165,7 @@ RingMaps KernelPrograms::rings() const {
   const auto fd_of = [this](const char* name) {
     return ::bpf_map__fd(::bpf_object__find_map_by_name(setup_.lifecycle->obj, name));
   };
-  return {fd_of("events"), fd_of("event_rings"), fd_of("reader"), setup_.rings, setup_.ring_bytes};
+  return {fd_of("events"), fd_of("event_rings"), fd_of("reader"), setup_.rings, setup_.ring_bytes, options_.keep.get()};
 }
 
 std::uint64_t KernelPrograms::recursion_misses() const {

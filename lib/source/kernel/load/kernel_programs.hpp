@@ -56,6 +56,7 @@ class KernelPrograms {
 
  private:
   using Families = std::vector<std::unique_ptr<KernelFamily>>;
+  Families wanted() const;
   void load_all(Families wanted);
   void leave_out(const KernelFamily& family, const Error& error);
 

@@ -1,50 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/kernel/ring/ring.hpp"
 
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <utility>
 
 #include "source/kernel/load/libbpf_log.hpp"
 
 namespace tracer::internal {
+namespace {
 
-Ring::Page::Page(int map, off_t offset)
-    : address_(::mmap(nullptr, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)), PROT_READ, MAP_SHARED, map, offset)) {
-  if (address_ == MAP_FAILED) refuse("map the ring's positions", errno, LibbpfLog());
+std::size_t page_bytes() noexcept { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+std::size_t bytes_of_ring(int map) {
+  bpf_map_info info{};
+  __u32 size = sizeof info;
+  if (::bpf_obj_get_info_by_fd(map, &info, &size) != 0) refuse("look at a ring", errno, LibbpfLog());
+  return info.max_entries;
 }
 
-Ring::Page::~Page() { ::munmap(address_, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))); }
+}  // namespace
 
-Ring::Ring(int map) : consumer_(map, 0), producer_(map, ::sysconf(_SC_PAGESIZE)) {
-  const LibbpfLog log;
-  ring_.reset(::ring_buffer__new(map, &Ring::on_record, this, nullptr));
-  if (!ring_) refuse("map the ring", errno, log);
+Ring::Pages::Pages(int map, off_t offset, std::size_t bytes, int protection)
+    : address_(::mmap(nullptr, bytes, protection, MAP_SHARED, map, offset)), bytes_(bytes) {
+  if (address_ == MAP_FAILED) refuse("map a ring", errno, LibbpfLog());
 }
 
-int Ring::fd() const noexcept { return ::ring_buffer__epoll_fd(ring_.get()); }
+Ring::Pages::~Pages() { ::munmap(address_, bytes_); }
+
+Ring::Ring(int map, Release release)
+    : bytes_(bytes_of_ring(map)),
+      release_(release),
+      consumer_(map, 0, page_bytes(), PROT_READ | PROT_WRITE),
+      producer_(map, static_cast<off_t>(page_bytes()), page_bytes() + 2 * bytes_, PROT_READ),
+      woken_(::epoll_create1(EPOLL_CLOEXEC)),
+      consumed_(consumer_->load(std::memory_order_acquire)) {
+  epoll_event readable{};
+  // What is read and not released keeps the map readable: only that it was woken counts.
+  readable.events = release_ == Release::kAtOnce ? EPOLLIN : EPOLLIN | EPOLLET;
+  if (!woken_ || ::epoll_ctl(woken_.get(), EPOLL_CTL_ADD, map, &readable) != 0)
+    refuse("wait for a ring", errno, LibbpfLog());
+}
 
 bool Ring::consume(const TakeRecord& take) {
-  take_ = &take;
-  stopped_ = false;
-  ::ring_buffer__consume(ring_.get());
-  take_ = nullptr;
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  return stopped_;
+  if (release_ == Release::kWhenTold) {
+    epoll_event woken{};
+    ::epoll_wait(woken_.get(), &woken, 1, 0);
+  }
+  const std::byte* const records = producer_.bytes() + page_bytes();
+  std::uint64_t at = consumed();
+  while (at < producer_->load(std::memory_order_acquire)) {
+    const std::byte* const record = records + (at & (bytes_ - 1));
+    const auto* const header = reinterpret_cast<const std::uint32_t*>(record);
+    const std::uint32_t length = __atomic_load_n(header, __ATOMIC_ACQUIRE);
+    if ((length & BPF_RINGBUF_BUSY_BIT) != 0) return false;
+    const std::size_t size = length & ~static_cast<std::uint32_t>(BPF_RINGBUF_DISCARD_BIT);
+    at += (BPF_RINGBUF_HDR_SZ + size + 7) / 8 * 8;
+    // Behind the record, whatever becomes of it.
+    struct Done {
+      Ring& ring;
+      const std::uint64_t position;
+      ~Done() {
+        ring.consumed_.store(position, std::memory_order_release);
+        if (ring.release_ == Release::kAtOnce) ring.release(position);
+      }
+    } done{*this, at};
+    const bool discarded = (length & BPF_RINGBUF_DISCARD_BIT) != 0;
+    if (!discarded && !take(std::span(record + BPF_RINGBUF_HDR_SZ, size))) return true;
+  }
+  return false;
 }
 
-/// What is below 0 ends ring_buffer__consume, after this record has left the ring.
-int Ring::on_record(void* self, void* data, std::size_t size) {
-  auto& ring = *static_cast<Ring*>(self);
-  try {
-    ring.stopped_ = !(*ring.take_)(std::span(static_cast<const std::byte*>(data), size));
-  } catch (...) {
-    ring.failure_ = std::current_exception();
-    ring.stopped_ = true;
-  }
-  return ring.stopped_ ? -ECANCELED : 0;
+void Ring::release(std::uint64_t position) noexcept {
+  unsigned long released = consumer_->load(std::memory_order_acquire);
+  // Somebody else may have come further.
+  while (position > released && !consumer_->compare_exchange_weak(released, position, std::memory_order_release)) continue;
+}
+
+void Ring::go_on_at(std::uint64_t position) noexcept {
+  if (position < consumed() || position > produced()) return;
+  consumed_.store(position, std::memory_order_release);
+  release(position);
 }
 
 }  // namespace tracer::internal

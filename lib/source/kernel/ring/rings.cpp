@@ -14,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "source/kernel/ring/decoder.hpp"
+#include "source/kernel/load/kept_kernel.hpp"
 #include "source/kernel/load/libbpf_log.hpp"
 
 namespace tracer::internal {
@@ -70,8 +71,10 @@ void Rings::ask_to_be_woken() noexcept { std::atomic_ref(reader_->woken).store(0
 Rings::Rings(const RingMaps& maps)
     : reader_(maps.reader), merge_(maps.layout.rings), held_until_(maps.layout.rings), produced_(maps.layout.rings) {
   const std::uint32_t count = maps.layout.rings;
+  const auto release = maps.keep == nullptr ? Ring::Release::kAtOnce : Ring::Release::kWhenTold;
+  ring_bytes_ = maps.bytes;
   if (count == 1) {
-    rings_.push_back(std::make_unique<Ring>(maps.events));
+    rings_.push_back(std::make_unique<Ring>(maps.events, release));
     return;
   }
   const LibbpfLog log;
@@ -79,12 +82,15 @@ Rings::Rings(const RingMaps& maps)
   if (!any_) refuse("wait for several rings", errno, log);
   for (std::uint32_t ring = 0; ring < count; ++ring) {
     const auto bytes = static_cast<std::uint32_t>(maps.bytes);
-    UniqueFd map(::bpf_map_create(BPF_MAP_TYPE_RINGBUF, "events", 0, 0, bytes, nullptr));
+    UniqueFd map = maps.keep == nullptr ? UniqueFd() : maps.keep->take_ring(ring);
+    const bool was_there = static_cast<bool>(map);
+    if (!was_there) map.reset(::bpf_map_create(BPF_MAP_TYPE_RINGBUF, "events", 0, 0, bytes, nullptr));
     const int fd = map.get();
-    if (fd < 0 || ::bpf_map_update_elem(maps.event_rings, &ring, &fd, BPF_ANY) != 0)
+    if (fd < 0 || (!was_there && ::bpf_map_update_elem(maps.event_rings, &ring, &fd, BPF_ANY) != 0))
       refuse("make a ring for a group of CPUs", errno, log);
+    if (maps.keep != nullptr) maps.keep->note_ring(ring, fd);
     maps_.push_back(std::move(map));
-    rings_.push_back(std::make_unique<Ring>(fd));
+    rings_.push_back(std::make_unique<Ring>(fd, release));
     epoll_event readable{};
     readable.events = EPOLLIN;
     if (::epoll_ctl(any_.get(), EPOLL_CTL_ADD, rings_.back()->fd(), &readable) != 0)
@@ -154,6 +160,28 @@ std::uint64_t Rings::unread_bytes_of_fullest() const noexcept {
   std::uint64_t most = 0;
   for (const auto& ring : rings_) most = std::max(most, ring->produced() - ring->consumed());
   return most;
+}
+
+std::vector<std::uint64_t> Rings::given() const {
+  std::vector<std::uint64_t> given;
+  for (std::size_t ring = 0; ring < rings_.size(); ++ring)
+    given.push_back(rings_[ring]->consumed() - merge_.bytes(ring));
+  return given;
+}
+
+void Rings::release(std::span<const std::uint64_t> given) noexcept {
+  for (std::size_t ring = 0; ring < std::min(given.size(), rings_.size()); ++ring) rings_[ring]->release(given[ring]);
+}
+
+double Rings::unreleased_share() const noexcept {
+  std::uint64_t most = 0;
+  for (const auto& ring : rings_) most = std::max(most, ring->consumed() - ring->released());
+  return static_cast<double>(most) / static_cast<double>(ring_bytes_);
+}
+
+void Rings::go_on_at(std::span<const std::uint64_t> given) noexcept {
+  if (given.size() != rings_.size()) return;
+  for (std::size_t ring = 0; ring < rings_.size(); ++ring) rings_[ring]->go_on_at(given[ring]);
 }
 
 std::uint64_t Rings::end_position() const noexcept {

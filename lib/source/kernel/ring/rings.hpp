@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/unique_fd.hpp"
@@ -12,6 +13,8 @@
 #include "wire.h"
 
 namespace tracer::internal {
+
+class KeptKernel;
 
 /// Into how many rings so many CPUs write: each ring has a lock, and its last page is one that all of them write to.
 struct RingLayout {
@@ -30,7 +33,8 @@ struct RingMaps {
   int event_rings = -1;  ///< Filled in where there are several.
   int reader = -1;
   RingLayout layout = {};
-  std::size_t bytes = 0;  ///< Of each ring.
+  std::size_t bytes = 0;       ///< Of each ring.
+  KeptKernel* keep = nullptr;  ///< Null: the rings end with this process, and records leave them when they are read.
 };
 
 /// All rings of the kernel side as one stream in the order of time. One thread at a time, unless it says otherwise.
@@ -56,6 +60,14 @@ class Rings {
 
   /// From now on a program that fills a ring to the mark wakes the reader again, once.
   void ask_to_be_woken() noexcept;
+
+  // Where the rings are kept, as Control::given(), release() and unreleased_share().
+  std::vector<std::uint64_t> given() const;
+  /// From any thread, as the next.
+  void release(std::span<const std::uint64_t> given) noexcept;
+  double unreleased_share() const noexcept;
+  /// What an earlier process had released.
+  void go_on_at(std::span<const std::uint64_t> given) noexcept;
 
   // As Source::end_position() and position().
   std::uint64_t end_position() const noexcept;
@@ -93,6 +105,7 @@ class Rings {
   std::vector<std::uint64_t> produced_;    ///< Of each, when the last turn began.
   UniqueFd any_;                           ///< Of several.
   std::uint64_t extra_bytes_ = 0;
+  std::uint64_t ring_bytes_ = 0;  ///< Of each.
   std::uint64_t kept_up_ns_ = 0;  ///< When it last did, by the boot clock.
   bool giving_ = false;
 };

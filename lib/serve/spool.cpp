@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/spool.hpp"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include <tracer/error.hpp>
+
+#include "stream/column_frame.hpp"
+#include "stream/event_rows.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x314c4f4f50535254;  // "TRSPOOL1"
+constexpr std::size_t kHeadBytes = 4096;
+constexpr std::uint32_t kMostViewers = 65536;
+constexpr std::uint32_t kMostRings = 64;
+
+struct Head {
+  std::uint64_t magic = kMagic;
+  std::uint64_t half_bytes = Spool::kHalfBytes;
+  std::uint64_t released_events = 0;
+};
+
+struct HalfHead {
+  std::uint64_t generation = 0;  ///< The one with the larger is being filled; 0: none yet.
+  std::uint64_t used = 0;        ///< Bytes, this among them.
+};
+
+enum class EntryKind : std::uint32_t { kViewers = 1, kSums, kEvents, kLiving };
+
+struct EntryHead {
+  EntryKind kind{};
+  std::uint32_t bytes = 0;  ///< Behind this.
+  std::uint32_t checksum = 0;
+  std::uint32_t reserved = 0;
+};
+
+off_t place_of_half(std::uint32_t half) noexcept { return static_cast<off_t>(kHeadBytes + half * Spool::kHalfBytes); }
+
+bool write_at(int fd, std::span<const std::byte> bytes, off_t at) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t done = ::pwrite(fd, bytes.data(), bytes.size(), at);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+    at += done;
+  }
+  return true;
+}
+
+template <class T>
+bool write_value_at(int fd, const T& value, off_t at) noexcept {
+  return write_at(fd, std::as_bytes(std::span(&value, 1)), at);
+}
+
+template <class T>
+void put(Bytes& out, const T& value) {
+  put_bytes(out, std::as_bytes(std::span(&value, 1)));
+}
+
+std::uint32_t checksum_of_entry(std::span<const std::byte> bytes) noexcept {
+  return static_cast<std::uint32_t>(
+      ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+}
+
+/// Values off the front of bytes; nothing more once they were too few.
+class Taker {
+ public:
+  explicit Taker(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
+  template <class T>
+  T take() noexcept {
+    T value{};
+    const auto from = bytes(sizeof value);
+    if (from.size() == sizeof value) std::memcpy(&value, from.data(), sizeof value);
+    return value;
+  }
+  std::span<const std::byte> bytes(std::size_t count) noexcept {
+    good_ = good_ && count <= bytes_.size();
+    if (!good_) return {};
+    const auto front = bytes_.first(count);
+    bytes_ = bytes_.subspan(count);
+    return front;
+  }
+  std::span<const std::byte> rest() noexcept { return bytes(bytes_.size()); }
+  bool good() const noexcept { return good_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+  bool good_ = true;
+};
+
+Bytes entry_of(EntryKind kind, std::span<const std::byte> payload) {
+  Bytes entry;
+  put(entry, EntryHead{kind, static_cast<std::uint32_t>(payload.size()), checksum_of_entry(payload), 0});
+  put_bytes(entry, payload);
+  return entry;
+}
+
+Bytes entry_of(std::span<const Spool::Viewer> viewers) {
+  Bytes payload;
+  put(payload, static_cast<std::uint32_t>(viewers.size()));
+  for (const Spool::Viewer& each : viewers) {
+    put(payload, static_cast<std::uint8_t>(each.sight.all));
+    put(payload, static_cast<std::uint32_t>(each.sight.owners.size()));
+    for (const uid_t owner : each.sight.owners) put(payload, static_cast<std::uint32_t>(owner));
+    for (const std::uint64_t number : {each.last, each.samples, each.started, each.ended}) put(payload, number);
+  }
+  return entry_of(EntryKind::kViewers, payload);
+}
+
+std::vector<Spool::Viewer> viewers_from(Taker taker) {
+  std::vector<Spool::Viewer> viewers;
+  const auto count = taker.take<std::uint32_t>();
+  for (std::uint32_t i = 0; i < std::min(count, kMostViewers) && taker.good(); ++i) {
+    Spool::Viewer viewer;
+    viewer.sight.all = taker.take<std::uint8_t>() != 0;
+    const auto owners = taker.take<std::uint32_t>();
+    for (std::uint32_t k = 0; k < owners && taker.good(); ++k)
+      viewer.sight.owners.push_back(taker.take<std::uint32_t>());
+    for (std::uint64_t* const number : {&viewer.last, &viewer.samples, &viewer.started, &viewer.ended})
+      *number = taker.take<std::uint64_t>();
+    if (taker.good()) viewers.push_back(std::move(viewer));
+  }
+  return viewers;
+}
+
+void put_frame(Bytes& out, const EventFrame& frame) {
+  put(out, frame.events);
+  put(out, frame.bytes.payload_bytes);
+  put(out, frame.bytes.checksum);
+  put(out, static_cast<std::uint32_t>(frame.bytes.stored.size()));
+  put_bytes(out, frame.bytes.stored);
+}
+
+/// False: it is damaged.
+bool take_frame(Taker& taker, std::vector<Event>& events) {
+  EventFrame frame;
+  frame.events = taker.take<std::uint64_t>();
+  frame.bytes.payload_bytes = taker.take<std::uint32_t>();
+  frame.bytes.checksum = taker.take<std::uint32_t>();
+  const auto stored = taker.bytes(taker.take<std::uint32_t>());
+  if (!taker.good()) return false;
+  frame.bytes.stored.assign(stored.begin(), stored.end());
+  const std::size_t before = events.size();
+  std::vector<Event> more = events_from(frame, 0);
+  std::move(more.begin(), more.end(), std::back_inserter(events));
+  return events.size() - before == frame.events;
+}
+
+std::vector<std::byte> read_half(int memory, std::uint32_t half, HalfHead& head) {
+  std::vector<std::byte> bytes;
+  if (::pread(memory, &head, sizeof head, place_of_half(half)) != sizeof head || head.generation == 0 ||
+      head.used < sizeof head || head.used > Spool::kHalfBytes)
+    return bytes;
+  bytes.resize(static_cast<std::size_t>(head.used) - sizeof head);
+  const auto at = place_of_half(half) + static_cast<off_t>(sizeof head);
+  std::size_t got = 0;
+  while (got < bytes.size()) {
+    const ssize_t more = ::pread(memory, bytes.data() + got, bytes.size() - got, at + static_cast<off_t>(got));
+    if (more <= 0) break;
+    got += static_cast<std::size_t>(more);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+using Living = std::map<std::pair<std::uint64_t, std::uint32_t>, Spool::Left::Process>;
+
+void follow(Living& living, const Event& event) {
+  const auto key = [](const Process& process) { return std::pair(process.start_ns, process.pid); };
+  if (const auto* start = event.get_if<ProcessStart>()) {
+    living.insert_or_assign(key(*start->process), Spool::Left::Process{start->process, {}, start->attached_ns});
+  } else if (const auto* exec = event.get_if<ProcessExec>()) {
+    living.insert_or_assign(key(*exec->process), Spool::Left::Process{exec->process, exec->time_ns, exec->attached_ns});
+  } else if (const auto* exit = event.get_if<ProcessExit>()) {
+    living.erase(key(*exit->process));
+  }
+}
+
+/// What the entries of the halves say, in their order.
+class LeftReader {
+ public:
+  /// False: an entry is damaged.
+  bool take(std::span<const std::byte> half) {
+    Taker entries(half);
+    while (true) {
+      const auto head = entries.take<EntryHead>();
+      if (!entries.good()) return true;
+      const auto payload = entries.bytes(head.bytes);
+      if (!entries.good() || checksum_of_entry(payload) != head.checksum || !take(head.kind, Taker(payload)))
+        return false;
+    }
+  }
+  Spool::Left left;
+  bool knows_living = false;
+
+ private:
+  bool take(EntryKind kind, Taker taker) {
+    switch (kind) {
+      case EntryKind::kViewers: return take_viewers(viewers_from(taker));
+      case EntryKind::kSums: return take_sums(taker);
+      case EntryKind::kEvents: return take_events(taker);
+      case EntryKind::kLiving: return take_living(taker);
+    }
+    return false;
+  }
+
+  bool take_viewers(std::vector<Spool::Viewer> viewers) {
+    for (Spool::Viewer& each : viewers) {
+      const auto is_same = [&each](const Sight& sight) { return sight == each.sight; };
+      if (left.events.empty() && !std::exchange(has_viewers_, true)) left.viewers.clear();
+      const bool known =
+          std::any_of(left.viewers.begin(), left.viewers.end(), [&](const auto& v) { return is_same(v.sight); }) ||
+          std::any_of(left.newcomers.begin(), left.newcomers.end(),
+                      [&](const auto& v) { return is_same(v.second.sight); });
+      if (known) continue;
+      if (left.events.empty()) {
+        left.viewers.push_back(std::move(each));
+      } else {
+        left.newcomers.emplace_back(left.events.size(), std::move(each));
+      }
+    }
+    return true;
+  }
+  bool take_sums(Taker& taker) {
+    const auto next = taker.take<std::uint64_t>();
+    // A round between them had no room.
+    if (next != left.next) left.viewers.clear(), left.events.clear(), left.newcomers.clear();
+    left.next = next;
+    left.exits = taker.take<std::uint64_t>();
+    const auto causes = taker.take<std::uint32_t>();
+    left.losses.clear();
+    for (std::uint32_t i = 0; i < causes && taker.good(); ++i) {
+      const auto count = taker.take<std::uint64_t>();
+      const auto name = taker.bytes(taker.take<std::uint32_t>());
+      left.losses[std::string(reinterpret_cast<const char*>(name.data()), name.size())] = count;
+    }
+    return taker.good();
+  }
+  bool take_events(Taker& taker) {
+    Spool::Position position;
+    const auto first = taker.take<std::uint64_t>();
+    position.side = taker.take<std::uint64_t>();
+    const auto rings = taker.take<std::uint32_t>();
+    if (rings > kMostRings) return false;
+    for (std::uint32_t i = 0; i < rings; ++i) position.given.push_back(taker.take<std::uint64_t>());
+    const auto count = taker.take<std::uint32_t>();
+    const auto owners = taker.bytes(std::size_t{count} * kOwnerBytes);
+    const auto frames = taker.take<std::uint32_t>();
+    std::vector<Event> events;
+    for (std::uint32_t i = 0; i < frames; ++i)
+      if (!take_frame(taker, events)) return false;
+    if (!taker.good() || events.size() != count || first != left.next) return false;
+    Taker each_owner(owners);
+    for (Event& event : events) {
+      Owner owner{static_cast<Audience>(each_owner.take<std::uint8_t>()), each_owner.take<std::uint32_t>()};
+      follow(left.living, event);
+      if (event.kind() == EventKind::kProcessExit) ++left.exits;
+      if (const auto* loss = event.get_if<Loss>()) left.losses[loss->cause] += loss->count;
+      left.events.push_back({std::move(event), owner});
+    }
+    left.next += count;
+    left.position = std::move(position);
+    return true;
+  }
+  bool take_living(Taker& taker) {
+    const auto frames = taker.take<std::uint32_t>();
+    std::vector<Event> events;
+    for (std::uint32_t i = 0; i < frames; ++i)
+      if (!take_frame(taker, events)) return false;
+    Living living;
+    for (const Event& event : events) follow(living, event);
+    // When its program began is in an event that may be known.
+    for (auto& [key, process] : living)
+      if (const auto known = left.living.find(key); known != left.living.end()) process.exec_ns = known->second.exec_ns;
+    left.living = std::move(living);
+    knows_living = true;
+    return true;
+  }
+
+  static constexpr std::size_t kOwnerBytes = 5;
+  bool has_viewers_ = false;
+};
+
+}  // namespace
+
+Spool::Spool(const HostInfo& host) : memory_(::memfd_create("tracer-spool", MFD_CLOEXEC)), maker_(host) {
+  const auto bytes = static_cast<off_t>(kHeadBytes + 2 * kHalfBytes);
+  if (!memory_ || ::ftruncate(memory_.get(), bytes) != 0 || !write_value_at(memory_.get(), Head(), 0) ||
+      !begin_half({}))
+    throw Error({ErrorCode::kNoMemory, errno, "can't make memory that outlives the service", {}, {}});
+  keep_living({});
+}
+
+Spool::Spool(const HostInfo& host, UniqueFd memory, const Left& left)
+    : memory_(std::move(memory)), maker_(host), next_(left.next), exits_(left.exits), losses_(left.losses) {
+  for (const std::uint32_t half : {0u, 1u}) {
+    HalfHead head;
+    read_half(memory_.get(), half, head);
+    if (half != 0 && head.generation < generation_) continue;
+    half_ = half;
+    generation_ = head.generation;
+    used_ = static_cast<std::size_t>(head.used);
+  }
+}
+
+std::optional<Spool::Left> Spool::read(int memory) {
+  Head head;
+  struct stat status {};
+  if (::fstat(memory, &status) != 0 || status.st_size != static_cast<off_t>(kHeadBytes + 2 * kHalfBytes) ||
+      ::pread(memory, &head, sizeof head, 0) != sizeof head || head.magic != kMagic || head.half_bytes != kHalfBytes)
+    return std::nullopt;
+  HalfHead heads[2];
+  const std::vector<std::byte> halves[2] = {read_half(memory, 0, heads[0]), read_half(memory, 1, heads[1])};
+  const std::size_t older = heads[0].generation < heads[1].generation ? 0 : 1;
+  LeftReader reader;
+  if (heads[older].generation != 0 && !reader.take(halves[older])) return std::nullopt;
+  if (!reader.take(halves[1 - older]) || !reader.knows_living) return std::nullopt;
+  if (head.released_events > reader.left.next - 1) reader.left.missed = head.released_events - (reader.left.next - 1);
+  return std::move(reader.left);
+}
+
+void Spool::count(const Event& event) {
+  ++next_;
+  if (event.kind() == EventKind::kProcessExit) ++exits_;
+  if (const auto* loss = event.get_if<Loss>()) losses_[loss->cause] += loss->count;
+}
+
+bool Spool::append(std::span<const Numbered> events, const Position& position, std::span<const Viewer> viewers) {
+  std::vector<SharedFrame> frames;
+  for (const Numbered& each : events) maker_.append(each.event, 0, frames);
+  maker_.close(frames);
+  Bytes payload;
+  put(payload, next_);
+  put(payload, position.side);
+  put(payload, static_cast<std::uint32_t>(position.given.size()));
+  for (const std::uint64_t each : position.given) put(payload, each);
+  put(payload, static_cast<std::uint32_t>(events.size()));
+  for (const Numbered& each : events) {
+    put(payload, static_cast<std::uint8_t>(each.owner.audience));
+    put(payload, static_cast<std::uint32_t>(each.owner.uid));
+  }
+  put(payload, static_cast<std::uint32_t>(frames.size()));
+  for (const SharedFrame& frame : frames) put_frame(payload, *frame);
+  const bool written = write(entry_of(EntryKind::kEvents, payload), viewers);
+  for (const Numbered& each : events) count(each.event);
+  // What follows has other numbers: it can only go on in a new half.
+  if (!written) used_ = kHalfBytes;
+  return written;
+}
+
+bool Spool::append(std::span<const Viewer> viewers) { return write(entry_of(viewers), viewers); }
+
+void Spool::keep_living(std::span<const Event> living) {
+  std::vector<SharedFrame> frames;
+  for (const Event& event : living)
+    if (event.kind() == EventKind::kProcessStart) maker_.append(event, 0, frames);
+  maker_.close(frames);
+  Bytes payload;
+  put(payload, static_cast<std::uint32_t>(frames.size()));
+  for (const SharedFrame& frame : frames) put_frame(payload, *frame);
+  const Bytes entry = entry_of(EntryKind::kLiving, payload);
+  wants_living_ = false;
+  // Where it has no room, the other half still has it.
+  if (used_ + entry.size() <= kHalfBytes) write_raw(entry);
+}
+
+void Spool::note_released(std::uint64_t events) noexcept {
+  write_value_at(memory_.get(), events, static_cast<off_t>(offsetof(Head, released_events)));
+}
+
+bool Spool::write_raw(std::span<const std::byte> entry) {
+  const off_t half = place_of_half(half_);
+  if (!write_at(memory_.get(), entry, half + static_cast<off_t>(used_))) return false;
+  const std::uint64_t used = used_ + entry.size();
+  if (!write_value_at(memory_.get(), used, half + static_cast<off_t>(offsetof(HalfHead, used)))) return false;
+  used_ = static_cast<std::size_t>(used);
+  return true;
+}
+
+bool Spool::begin_half(std::span<const Viewer> viewers) {
+  const bool first = used_ == 0;
+  if (!first) half_ = 1 - half_;
+  if (!first) ++generation_;
+  if (!write_value_at(memory_.get(), HalfHead(), place_of_half(half_))) return false;
+  wants_living_ = !first;
+  Bytes sums;
+  put(sums, next_);
+  put(sums, exits_);
+  put(sums, static_cast<std::uint32_t>(losses_.size()));
+  for (const auto& [cause, count] : losses_) {
+    put(sums, count);
+    put(sums, static_cast<std::uint32_t>(cause.size()));
+    put_bytes(sums, std::as_bytes(std::span(cause)));
+  }
+  Bytes entries = entry_of(EntryKind::kSums, sums);
+  put_bytes(entries, entry_of(viewers));
+  const HalfHead head{generation_, sizeof head + entries.size()};
+  used_ = static_cast<std::size_t>(head.used);
+  return write_at(memory_.get(), entries, place_of_half(half_) + static_cast<off_t>(sizeof head)) &&
+         write_value_at(memory_.get(), head, place_of_half(half_));
+}
+
+bool Spool::write(Bytes entry, std::span<const Viewer> viewers) {
+  if (used_ + entry.size() > kHalfBytes && !begin_half(viewers)) return false;
+  return used_ + entry.size() <= kHalfBytes && write_raw(entry);
+}
+
+}  // namespace tracer::internal

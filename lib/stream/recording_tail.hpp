@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+namespace tracer::internal {
+
+/// The events of the last whole frame of a recording that has any; a cut or damaged end is passed over. Empty: there is
+/// none in its last MiBs, or no such file.
+std::vector<Event> last_events(const std::filesystem::path& recording);
+
+/// Where the events go on behind those, of which the last ones need not be among them. Absent: none of `last` is.
+std::optional<std::size_t> find_behind(std::span<const Event> events, std::span<const Event> last);
+
+}  // namespace tracer::internal

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service that is killed, and goes on with what a service manager has kept of it."""
+
+import collections
+import glob
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import keeper
+import support
+from support import TRACERD, of_kind, text_of, wait_until
+
+# Of root, a client that gives up its uid can't come back as root.
+USER = 20001
+AS_USER = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+# Any user may execute it, unlike the one that runs the tests.
+PYTHON_OF_ALL = "/usr/bin/python3"
+# Children one after the other, at most 500 a second, some of which live for longer, until a file is there. Says of each
+# its pid and what wait4() says that it consumed.
+STORM = """
+import os, sys, time
+stop, truth = sys.argv[1:3]
+lines, long = [], []
+def wait(pid):
+    _, status, usage = os.wait4(pid, 0)
+    lines.append(f"{pid} {status} {round((usage.ru_utime + usage.ru_stime) * 1e6)}")
+count = 0
+while not os.path.exists(stop):
+    begin = time.monotonic()
+    if count % 50 == 0:
+        long.append(os.posix_spawn("/bin/sleep", ["sleep", "2.5"], os.environ))
+        if len(long) > 8:
+            wait(long.pop(0))
+    else:
+        wait(os.posix_spawn("/bin/true", ["true", str(count)], os.environ))
+    count += 1
+    time.sleep(max(0, 0.002 - (time.monotonic() - begin)))
+for pid in long:
+    wait(pid)
+open(truth, "w").write("\\n".join(lines) + "\\n")
+"""
+
+
+class Restart(support.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if os.geteuid() != 0 or subprocess.run([TRACERD, "check"], capture_output=True).returncode != 0:
+            raise unittest.SkipTest("needs root and the right to trace")
+
+    def keep(self, binary=TRACERD):
+        self.socket = self.path("tracer.sock")
+        self.recordings = self.path("recordings")
+        os.mkdir(self.recordings)
+        config = self.path("tracerd.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f'schema = 1\n[recordings]\nfolder = "{self.recordings}"\nfiles = 60\n')
+        self.keeper = keeper.Keeper([binary, "serve", "--config", config, "--socket", self.socket], self.folder)
+        self.addCleanup(self.keeper.close)
+        self.begin()
+
+    def begin(self):
+        self.keeper.start()
+        self.assertTrue(self.keeper.ready.wait(5 * support.DEADLINE_SECONDS), text_of(self.keeper.log))
+
+    def restart(self, number=signal.SIGKILL):
+        self.keeper.end(number)
+        self.begin()
+
+    def begin_storm(self):
+        home = self.path("home")
+        os.mkdir(home)
+        os.chown(home, USER, USER)
+        self.stop, self.truth, self.events = (os.path.join(home, name) for name in ("stop", "truth", "events.json"))
+        environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": home, "TRACER_SOURCE": "service",
+                       "TRACER_SOCKET": self.socket}
+        return self.start(*AS_USER, TRACERD, "run", "--json", self.events, "--", PYTHON_OF_ALL, "-c", STORM, self.stop,
+                          self.truth, env=environment, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def end_storm(self, storm):
+        open(self.stop, "w", encoding="utf-8").close()
+        _, errors = storm.communicate(timeout=support.DEADLINE_SECONDS)
+        self.assertEqual(storm.returncode, 0, errors)
+        # What ends is in the recording, too.
+        self.keeper.end(signal.SIGINT)
+        truth = {}
+        for line in text_of(self.truth).splitlines():
+            pid, status, cpu_us = map(int, line.split())
+            truth[pid] = (status, cpu_us)
+        return truth
+
+    def recorded(self):
+        events = []
+        for path in sorted(glob.glob(self.recordings + "/host.tracer*"), key=lambda path: (len(path), path), reverse=True):
+            result = self.tracerd("dump", path)
+            events += support.parse_lines(result.stdout)[1:]
+        return events
+
+    def assert_all_once(self, events, truth, where):
+        exits = [event for event in of_kind(events, "process_exit") if event["pid"] in truth]
+        counts = collections.Counter(event["pid"] for event in exits)
+        missing = sorted(set(truth) - set(counts))
+        twice = sorted(pid for pid, count in counts.items() if count != 1)
+        self.assertEqual((missing[:9], twice[:9]), ([], []), f"{where}: of {len(truth)}, {len(missing)} are missing, {len(twice)} "
+                         f"are there twice; losses {of_kind(events, 'loss')}\n{text_of(self.keeper.log)}")
+        for event in exits:
+            status, cpu_us = truth[event["pid"]]
+            self.assertEqual(event["exit_code"], os.waitstatus_to_exitcode(status))
+            # Each of the two figures of wait4() is rounded down.
+            self.assertGreaterEqual(event["cpu_ns"] // 1000 + 2, cpu_us, event)
+        return exits
+
+    def assert_nothing_lost(self, events):
+        # A part of the ring is for what may come in floods: on a busy host, it is full before a slow start has ended.
+        causes = {event["cause"] for event in of_kind(events, "loss")}
+        floods = {"ring_full_file_use", "ring_full_connection", "ring_full_cgroup_end"}
+        self.assertEqual(causes - floods, set(), text_of(self.keeper.log))
+
+    def test_a_service_that_is_killed_again_and_again_misses_nothing(self):
+        self.keep()
+        storm = self.begin_storm()
+        for _ in range(20):
+            time.sleep(0.7)
+            self.restart()
+        time.sleep(0.5)
+        truth = self.end_storm(storm)
+        self.assertGreater(len(truth), 1000)
+        events = support.parse_lines(text_of(self.events))
+        seen = self.assert_all_once(events, truth, "the client")
+        recorded = self.assert_all_once(self.recorded(), truth, "the recordings")
+        self.assertEqual(sum(event["cpu_ns"] for event in seen), sum(event["cpu_ns"] for event in recorded))
+        self.assert_nothing_lost(events)
+
+    def test_a_stop_by_the_manager_hands_over(self):
+        self.keep()
+        storm = self.begin_storm()
+        for _ in range(3):
+            time.sleep(0.7)
+            self.restart(signal.SIGTERM)
+        truth = self.end_storm(storm)
+        events = support.parse_lines(text_of(self.events))
+        self.assert_all_once(events, truth, "the client")
+        self.assert_all_once(self.recorded(), truth, "the recordings")
+        self.assert_nothing_lost(events)
+
+    def test_an_upgrade_to_other_programs_misses_nothing(self):
+        # Another name of a map makes another BPF object, and changes nothing of what its programs do.
+        other = self.path("tracerd-other")
+        with open(TRACERD, "rb") as file:
+            code = file.read()
+        self.assertIn(b"told_ends", code)
+        with open(other, "wb") as file:
+            file.write(code.replace(b"told_ends", b"told_endz"))
+        os.chmod(other, 0o755)
+        self.keep()
+        storm = self.begin_storm()
+        for binary in (other, TRACERD, other):
+            time.sleep(0.7)
+            self.keeper.words[0] = binary
+            self.restart()
+        time.sleep(0.5)
+        truth = self.end_storm(storm)
+        self.assertEqual(text_of(self.keeper.log).count("with other programs in the kernel"), 3)
+        events = support.parse_lines(text_of(self.events))
+        self.assert_all_once(events, truth, "the client")
+        self.assert_all_once(self.recorded(), truth, "the recordings")
+        self.assert_nothing_lost(events)
+
+    def test_an_end_leaves_nothing_with_the_manager(self):
+        self.keep()
+        wait_until(lambda: "tracer.memo" in self.keeper.names(), "all is stored")
+        self.assertGreater(len(self.keeper.names()), 50)
+        self.keeper.end(signal.SIGINT)
+        wait_until(lambda: not self.keeper.names(), "all is dropped")
+
+    def damaged(self, change):
+        self.keep()
+        wait_until(lambda: "tracer.memo" in self.keeper.names(), "all is stored")
+        before = len(self.keeper.names())
+        self.keeper.end()
+        change()
+        self.begin()
+        wait_until(lambda: "tracer.memo" in self.keeper.names() and len(self.keeper.names()) == before,
+                   f"{before} descriptors, and no other: {len(self.keeper.names())}")
+        return text_of(self.keeper.log)
+
+    def test_half_of_the_descriptors_are_a_fresh_start(self):
+        log = self.damaged(lambda: self.keeper.release(lambda name: name.endswith("thread_switch")))
+        self.assertRegex(log, r"begins anew: .*thread_switch is missing")
+
+    def test_a_damaged_memory_is_a_fresh_start(self):
+        def damage():
+            for name, fd in self.keeper.held:
+                if name == "tracer.spool":
+                    os.pwrite(fd, os.urandom(4096), 4096 + 64)
+
+        log = self.damaged(damage)
+        self.assertIn("begins anew: the recent events are damaged", log)
+
+    def test_surplus_descriptors_are_dropped(self):
+        log = self.damaged(lambda: self.keeper.hold("tracer.surplus", os.open("/dev/null", os.O_RDONLY)))
+        self.assertIn("tracer.surplus belongs to nothing", log)
+        self.assertIn("goes on with session", log)
+
+    def test_announcements_and_the_session_live_on(self):
+        self.keep()
+        folder = self.path("task")
+        os.mkdir(folder)
+
+        def ask(request):
+            import socket
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(self.socket)
+                client.sendall(json.dumps(request).encode() + b"\n")
+                return json.loads(client.makefile().readline())
+
+        before = ask({"request": "hello"})["session_id"]
+        reply = ask({"request": "announce", "key": {"work_dir": folder},
+                     "context": {"run": "r", "step": "align", "task_id": "t1"}})
+        self.assertTrue(reply["ok"], reply)
+        self.restart()
+        self.assertEqual(ask({"request": "hello"})["session_id"], before)
+        subprocess.run(["/bin/true"], cwd=folder, check=True)
+        ask({"request": "flush"})
+        self.keeper.end(signal.SIGINT)
+        exits = [event for event in of_kind(self.recorded(), "process_exit")
+                 if event["context"] and event["context"].get("task_id") == "t1"]
+        self.assertEqual([event["context"]["step"] for event in exits], ["align"])
+
+
+if __name__ == "__main__":
+    support.main()

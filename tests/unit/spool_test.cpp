@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What outlives a service: its recent events, what clients have said, and where a recording ends.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <tracer/host.hpp>
+#include <tracer/sink.hpp>
+
+#include "base/unique_fd.hpp"
+#include "builders.hpp"
+#include "serve/said.hpp"
+#include "serve/spool.hpp"
+#include "stream/recording_tail.hpp"
+#include "temp_file.hpp"
+
+using namespace tracer;
+using namespace tracer::internal;
+
+namespace {
+
+constexpr Owner kOfAlice{Audience::kOwner, 1000};
+
+std::shared_ptr<const Process> process(std::uint32_t pid) {
+  return build::process({.pid = pid, .start_ns = pid * 10ull, .uid = 1000, .argv = std::vector<std::string>{"tool"}});
+}
+Event start_of_process(std::uint32_t pid) { return ProcessStart{pid * 10ull, process(pid), {}}; }
+Event exec_of_process(std::uint32_t pid) {
+  ProcessExec exec;
+  exec.time_ns = pid * 10ull + 1;
+  exec.process = process(pid);
+  return exec;
+}
+Event exit_of_process(std::uint32_t pid) {
+  ProcessExit exit;
+  exit.time_ns = pid * 10ull + 5;
+  exit.process = process(pid);
+  return exit;
+}
+Event loss_of(std::uint64_t count) {
+  Loss loss;
+  loss.cause = "ring_full_process_exit";
+  loss.count = count;
+  return loss;
+}
+
+bool keep(Spool& spool, std::vector<Event> events, std::uint64_t position) {
+  std::vector<Spool::Numbered> numbered;
+  for (Event& event : events) numbered.push_back({std::move(event), kOfAlice});
+  return spool.append(numbered, {7, {position}}, {});
+}
+
+UniqueFd copy(int fd) { return UniqueFd(::dup(fd)); }
+
+}  // namespace
+
+TEST_CASE("a spool has what an earlier process has put into it, and goes on with it") {
+  std::optional<Spool> spool(this_host());
+  const UniqueFd memory = copy(spool->memory());
+  CHECK(keep(*spool, {start_of_process(1), start_of_process(2), exec_of_process(2)}, 100));
+  CHECK(spool->append(std::vector<Spool::Viewer>{{Sight{.all = true}, 3, 0, 2, 0}}));
+  CHECK(keep(*spool, {exit_of_process(1), loss_of(4)}, 200));
+  spool.reset();
+
+  auto left = Spool::read(memory.get());
+  REQUIRE(left);
+  CHECK(left->next == 6);
+  CHECK(left->missed == 0);
+  CHECK(left->exits == 1);
+  CHECK(left->losses.at("ring_full_process_exit") == 4);
+  CHECK(left->position.side == 7);
+  CHECK(left->position.given == std::vector<std::uint64_t>{200});
+  REQUIRE(left->events.size() == 5);
+  CHECK(to_json(left->events[3].event) == to_json(exit_of_process(1)));
+  CHECK(left->events[3].owner == kOfAlice);
+  CHECK(left->viewers.empty());
+  REQUIRE(left->newcomers.size() == 1);
+  CHECK(left->newcomers[0].first == 3);
+  CHECK(left->newcomers[0].second.last == 3);
+  REQUIRE(left->living.size() == 1);
+  CHECK(left->living.begin()->second.process->pid == 2);
+  CHECK(left->living.begin()->second.exec_ns == 21);
+
+  Spool next(this_host(), copy(memory.get()), *left);
+  CHECK(next.next() == 6);
+  CHECK(keep(next, {exit_of_process(2)}, 300));
+  left = Spool::read(memory.get());
+  REQUIRE(left);
+  CHECK(left->next == 7);
+  CHECK(left->living.empty());
+  CHECK(left->events.size() == 6);
+}
+
+TEST_CASE("a spool forgets the oldest events, and never what lives") {
+  Spool spool(this_host());
+  std::uint32_t pid = 1;
+  keep(spool, {start_of_process(pid)}, 1);
+  std::uint64_t events = 1;
+  // Each is another one, so that it hardly shrinks.
+  for (int halves = 0; halves < 5;) {
+    std::vector<Event> round;
+    for (int i = 0; i < 2000; ++i) {
+      ++pid;
+      round.push_back(start_of_process(pid));
+      round.push_back(exit_of_process(pid));
+    }
+    events += round.size();
+    REQUIRE(keep(spool, std::move(round), events));
+    if (spool.wants_living()) {
+      const Event living = start_of_process(1);
+      spool.keep_living({&living, 1});
+      ++halves;
+    }
+  }
+  const auto left = Spool::read(spool.memory());
+  REQUIRE(left);
+  CHECK(left->next == events + 1);
+  CHECK(left->exits == (events - 1) / 2);
+  CHECK(left->events.size() < events);
+  CHECK(left->events.size() >= 4000);
+  CHECK(left->position.given == std::vector<std::uint64_t>{events});
+  REQUIRE(left->living.size() == 1);
+  CHECK(left->living.begin()->second.process->pid == 1);
+}
+
+TEST_CASE("what left the rings and is not in the spool is counted") {
+  Spool spool(this_host());
+  keep(spool, {start_of_process(1)}, 1);
+  spool.note_released(5);
+  const auto left = Spool::read(spool.memory());
+  REQUIRE(left);
+  CHECK(left->missed == 4);
+}
+
+TEST_CASE("no byte of a damaged spool is believed") {
+  Spool spool(this_host());
+  for (std::uint32_t pid = 1; pid < 50; ++pid) keep(spool, {start_of_process(pid), exit_of_process(pid)}, pid);
+  for (off_t at = 4096; at < 4096 + 6000; at += 7) {
+    unsigned char before = 0;
+    REQUIRE(::pread(spool.memory(), &before, 1, at) == 1);
+    const unsigned char other = before ^ 0x55;
+    ::pwrite(spool.memory(), &other, 1, at);
+    // Where a length is another, less is there; what is there is right.
+    if (const auto left = Spool::read(spool.memory()))
+      for (std::size_t i = 0; i < left->events.size(); ++i) CHECK(left->events[i].owner == kOfAlice);
+    ::pwrite(spool.memory(), &before, 1, at);
+  }
+  const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  CHECK(!Spool::read(nothing.get()));
+  CHECK(!Spool::read(-1));
+}
+
+TEST_CASE("what clients have said is there for the next process, as far as it holds") {
+  Said said;
+  Context task;
+  task.run = "r";
+  task.owner_uid = 1000;
+  Context other;
+  other.step = "align";
+  said.numbered(3, &task);
+  said.numbered(4, &other);
+  said.numbered(4, nullptr);
+  said.announced({InWorkDir{"/work/x"}, other}, {1, 1, 1000});
+  said.announced({.key = OfProcess{::getpid()}, .context = other}, {1, 1, 1000});
+  said.announced({.key = InCgroup{"/x"}, .context = other, .expires_after = std::chrono::milliseconds(0)}, {1, 1, 0});
+  said.command(::getpid());
+  // A line that was cut.
+  REQUIRE(::pwrite(said.memory(), "a 1000 1", 8, ::lseek(said.memory(), 0, SEEK_END)) == 8);
+  const Said::Left left = Said::read(said.memory());
+  REQUIRE(left.contexts.size() == 1);
+  CHECK(left.contexts.at(3) == task);
+  REQUIRE(left.announcements.size() == 2);
+  CHECK(std::get<InWorkDir>(left.announcements[0].announcement.key).path == "/work/x");
+  CHECK(left.announcements[0].caller.uid == 1000);
+  CHECK(left.commands == std::vector<pid_t>{::getpid()});
+}
+
+TEST_CASE("what was said moves into new memory before it grows without end") {
+  Said said;
+  int moves = 0;
+  said.when_moved([&moves](int) { ++moves; });
+  Context context;
+  for (int i = 0; i < 40'000; ++i) {
+    context.task_id = std::to_string(i);
+    said.numbered(1, &context);
+    said.numbered(1, nullptr);
+  }
+  said.numbered(2, &context);
+  CHECK(moves > 0);
+  CHECK(::lseek(said.memory(), 0, SEEK_END) < (2 << 20));
+  const Said::Left left = Said::read(said.memory());
+  REQUIRE(left.contexts.size() == 1);
+  CHECK(left.contexts.at(2) == context);
+}
+
+TEST_CASE("the next recording begins behind the last whole frame of the one before") {
+  const std::vector<Event> events = {start_of_process(1), start_of_process(2), exit_of_process(1), exit_of_process(2)};
+  const TempFile folder;
+  const std::filesystem::path file = folder.path();
+  {
+    const auto sink = recording_sink(file, this_host());
+    sink->write(std::span(events).first(2));
+    sink->flush();
+  }
+  CHECK(last_events(file).size() == 2);
+  CHECK(find_behind(events, last_events(file)) == 2);
+  // A frame that was cut.
+  const auto whole = std::filesystem::file_size(file);
+  {
+    const auto sink = recording_sink(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC), "tail", this_host());
+    sink->write(std::span(events).subspan(2));
+    sink->flush();
+  }
+  CHECK(find_behind(events, last_events(file)) == 4);
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+  CHECK(std::filesystem::file_size(file) > whole);
+  CHECK(find_behind(events, last_events(file)) == 2);
+  CHECK(!find_behind(std::span(events).subspan(3), last_events(file)));
+  CHECK(last_events("/nonexistent").empty());
+}
