@@ -58,7 +58,7 @@ int count_here(void *context)
 	return 0;
 }
 
-/* Arguments: the id of a scope, whose place nobody needs. */
+/* Arguments: a scope's id, whose place is free. */
 SEC("raw_tp")
 int begin_scope(__u64 *context)
 {
@@ -74,10 +74,8 @@ int begin_scope(__u64 *context)
 	slot->ledger.zero_ns = queue_clock_now(now_ns);
 	slot->ledger.zero_cause = TRACER_WAIT_OTHER;
 	keep_order();
-	/* An earlier reader may have left one there. */
-	if (!slot->scope)
-		__sync_fetch_and_add(&all->scopes, 1);
 	slot->scope = scope;
+	__sync_fetch_and_add(&all->scopes, 1);
 	return 0;
 }
 

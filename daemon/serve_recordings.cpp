@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -14,8 +16,8 @@
 
 #include "base/json_text.hpp"
 #include "say.hpp"
-#include "stream/recording_tail.hpp"
 #include "show/printable.hpp"
+#include "stream/recording_tail.hpp"
 
 namespace tracerd {
 namespace {
@@ -44,26 +46,30 @@ void ServeRecordings::end() {
   sink_.reset();
 }
 
-/// Where the newest file has no event yet, the one before it says where they end.
+/// Where the newest files have no whole frame of events, the first one before them that has says where they end.
 std::vector<tracer::Event> ServeRecordings::rest_of(const tracer::internal::Spool::Left& left) const {
   std::vector<tracer::Event> events;
   events.reserve(left.events.size());
   for (const auto& each : left.events) events.push_back(each.event);
-  for (const std::string& file : {file_, file_ + ".1"}) {
-    const std::vector<tracer::Event> last = tracer::internal::last_events(file);
-    if (last.empty()) continue;
-    if (const auto behind = tracer::internal::find_behind(events, last)) {
-      events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(*behind));
-      return events;
-    }
-    tracer::Loss loss;
-    loss.time_ns = last.back().time_ns();
-    loss.cause = "service_gap";
-    loss.count = 1;
-    loss.first_ns = loss.last_ns = loss.time_ns;
-    say("tracerd: {}: how many events it lacks is not known\n", file);
-    return {tracer::Event(std::move(loss))};
+  std::vector<tracer::Event> last;
+  for (std::size_t number = 0; last.empty() && number <= options_.files; ++number)
+    last = tracer::internal::last_events(number == 0 ? file_ : fmt::format("{}.{}", file_, number));
+  if (last.empty()) return events;
+  if (const auto behind = tracer::internal::find_behind(events, last)) {
+    events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(*behind));
+    return events;
   }
+  tracer::Loss loss;
+  loss.time_ns = last.back().time_ns();
+  loss.cause = "service_gap";
+  loss.count = 1;
+  loss.first_ns = loss.last_ns = loss.time_ns;
+  say("tracerd: {}: how many events it lacks is not known\n", tracer::internal::printable(file_));
+  // All of them are later, or nobody knows which of them it has.
+  const auto is_newer = [&](const tracer::Event& event) { return event.time_ns() > loss.time_ns; };
+  if (!std::all_of(events.begin(), events.end(), is_newer)) events.clear();
+  loss.last_ns = events.empty() ? loss.time_ns : events.front().time_ns();
+  events.insert(events.begin(), tracer::Event(std::move(loss)));
   return events;
 }
 

@@ -40,8 +40,8 @@ void Correlator::stop(Family family, std::uint64_t time_ns, std::vector<Event>& 
 }
 
 /// What no ledger can be made of any more.
-void Correlator::forget_unseen(Account& account) const noexcept {
-  if (ledgers_) return;
+void Correlator::forget_unseen(Account& account, bool ledger_known) const noexcept {
+  if (ledgers_ && ledger_known) return;
   account.ledger.reset();
   account.process_ledger.reset();
 }
@@ -49,7 +49,8 @@ void Correlator::forget_unseen(Account& account) const noexcept {
 std::vector<ProcessSample> Correlator::take_samples() {
   std::vector<ProcessSample> samples = samples_.take();
   for (ProcessSample& sample : samples) {
-    forget_unseen(sample.account);
+    const TrackedProcess* const tracked = processes_.find(sample.process->pid, sample.process->start_ns);
+    forget_unseen(sample.account, tracked == nullptr || tracked->ledger_known);
     for (const auto& join : joins_) join->at_sample(sample);
   }
   return samples;
@@ -230,12 +231,18 @@ void Correlator::take_over(const std::vector<LeftProcess>& left, std::vector<Eve
     text.text = {program.exe, program.cwd, program.argv, program.argv_cut_bytes};
     processes_.keep_text(text);
     TrackedProcess& tracked = process_of(identity, each.attached_ns, events);
+    taken_in_again(tracked);
     tracked.program_start_ns = each.program_start_ns;
-    tracked.base_known = each.program_start_ns == process.start_ns;
     if (tracked.selection == Selection::kSelected) announce(tracked, events);
   }
   // What ended in a task before this is in no sum any more.
   for (auto& [pid, tracked] : processes_.all()) facts_.doubt(tracked.entered);
+}
+
+/// The kernel side that takes it in now knows nothing of the exec that began its program.
+void Correlator::taken_in_again(TrackedProcess& tracked) {
+  tracked.program_start_ns = tracked.process->start_ns;
+  tracked.base_known = tracked.ledger_known = false;
 }
 
 void Correlator::add_command(std::uint32_t pid, TrackAs as) {
@@ -264,6 +271,7 @@ void Correlator::on(const StartRecord& record, std::vector<Event>& events) {
     return;
   }
   TrackedProcess& tracked = process_of(record.identity, record.attached_ns, events);
+  if (record.again || (record.attached_ns && !tracked.base_known)) return taken_in_again(tracked);
   tracked.started_ns = record.identity.time_ns;
   if (tracked.selection == Selection::kSelected && !processes_.filter().may_exclude_late()) announce(tracked, events);
 }
@@ -384,7 +392,7 @@ void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
     }
     bound_peak(event.account, tracked.peak_in_doubt, tracked.seen_bytes);
     bound_peak(event.program.account, tracked.peak_in_doubt, tracked.seen_bytes);
-    forget_unseen(event.account);
+    forget_unseen(event.account, tracked.ledger_known);
     forget_unseen(event.program.account);
     event.process = std::move(process);
     for (const auto& join : joins_) join->at_exit(record, event, events);
@@ -408,6 +416,7 @@ void Correlator::on(const CgroupRecord& record, std::vector<Event>&) {
 
 void Correlator::on(const ThreadRecord& record, std::vector<Event>& events) {
   TrackedProcess& tracked = process_of(record.identity, record.attached_ns, events);
+  if (record.newly_adopted && (record.again || !tracked.base_known)) taken_in_again(tracked);
   processes_.move_cgroup(tracked, record.identity);
   if (record.newly_adopted && tracked.selection == Selection::kSelected) announce(tracked, events);
   if (tracked.selection != Selection::kSelected || tracked.held) return;

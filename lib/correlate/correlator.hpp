@@ -102,7 +102,7 @@ class Correlator {
   void stop(Family family, std::uint64_t time_ns, std::vector<Event>& events);
 
   /// Goes on with what an earlier process followed, parents first, as if its records had come: what it consumed as a
-  /// whole will be known, its present program's part will not, nor the sums of the tasks that it is in.
+  /// whole will be known; its present program's part, its ledgers and the sums of the tasks that it is in will not.
   void take_over(const std::vector<LeftProcess>& left, std::vector<Event>& events);
 
   /// A process that is followed already, and is more than its records say.
@@ -141,7 +141,8 @@ class Correlator {
   /// What has changed of runs and tasks; before any process is moved between them.
   void add_changes(std::uint64_t time_ns, std::vector<Event>& events);
   void announce(TrackedProcess& tracked, std::vector<Event>& events);
-  void forget_unseen(Account& account) const noexcept;
+  void forget_unseen(Account& account, bool ledger_known = true) const noexcept;
+  static void taken_in_again(TrackedProcess& tracked);
   void note_growth(const std::vector<ProcessSample>& samples);
 
   Rules rules_;

@@ -34,6 +34,7 @@ struct TrackedProcess {
   std::uint64_t program_start_ns = 0;
   ProcessSums program_base;      ///< The process's sums when its program began.
   bool base_known = true;        ///< False: an earlier process of the service saw it begin, and has kept no sums.
+  bool ledger_known = true;      ///< Likewise: what it waited for is known in part, or for a time that nobody knows.
   bool base_cpu_known = true;    ///< False: CPU time in it may be short by up to a tick.
   bool begin_in_doubt = false;   ///< How its program or, if it was held, all of it began was seen late.
   bool threads_pending = false;  ///< Threads of the program before were still ending then: its share is not exact.

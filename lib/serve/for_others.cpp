@@ -44,10 +44,10 @@ Event masked(const E& event) {
 
 }  // namespace
 
-Event for_owner(const Event& event, const Owner& owner, const Ownership& ownership) {
+Event for_owner(const Event& event, const Owner& owner, bool changed_user, const Ownership& ownership) {
   if (owner.audience != Audience::kOwner) return event;
   Event result = event;
-  if (const auto* exec = event.get_if<ProcessExec>(); exec != nullptr && ownership.changed_user()) {
+  if (const auto* exec = event.get_if<ProcessExec>(); exec != nullptr && changed_user) {
     ProcessExec own = *exec;
     own.ended.program = Process::unknown_program();
     result = own;

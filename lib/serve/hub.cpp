@@ -52,18 +52,23 @@ Event numbered(const Event& event) {
 }  // namespace
 
 void Hub::deliver(std::span<const Event> events, Clock::time_point now) {
-  for (const Event& given : events) {
-    const Event event = numbered(given);
-    deliver(event, ownership_.owner_of(event), now);
-  }
+  for (const Event& event : events) deliver(judged(event), now);
 }
 
-void Hub::deliver(const Event& event, const Owner& owner, Clock::time_point now) {
+Spool::Judged Hub::judged(const Event& event) {
+  Spool::Judged judged{numbered(event), {}, false};
+  judged.owner = ownership_.owner_of(judged.event);
+  judged.changed_user = ownership_.changed_user();
+  return judged;
+}
+
+void Hub::deliver(const Spool::Judged& judged, Clock::time_point now) {
+  const auto& [event, owner, changed_user] = judged;
   if (event.kind() == EventKind::kFinding) note_finding(event, owner);
   std::optional<Event> masked;
   for (auto& [sight, viewer] : viewers_) {
     if (!may_see(sight, owner)) continue;
-    if (!sight.all && !masked) masked = for_owner(event, owner, ownership_);
+    if (!sight.all && !masked) masked = for_owner(event, owner, changed_user, ownership_);
     give(sight, viewer, sight.all ? event : *masked, now);
   }
 }

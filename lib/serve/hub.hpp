@@ -39,8 +39,9 @@ class Hub {
       : host_(std::move(host)), limits_(limits), ownership_(std::move(ownership)) {}
 
   void deliver(std::span<const Event> events, Clock::time_point now);
-  Owner owner_of(const Event& event) { return ownership_.owner_of(event); }
-  void deliver(const Event& event, const Owner& owner, Clock::time_point now);
+  /// The event as it is delivered, and whose it is. In the order of events.
+  Spool::Judged judged(const Event& event);
+  void deliver(const Spool::Judged& judged, Clock::time_point now);
 
   /// As of now.
   std::vector<Spool::Viewer> viewers() const;

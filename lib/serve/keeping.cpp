@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +17,7 @@
 #include <tracer/error.hpp>
 
 #include "base/clock.hpp"
+#include "base/number.hpp"
 #include "base/random.hpp"
 #include "session/reader.hpp"
 #include "session/session_access.hpp"
@@ -30,6 +31,7 @@ constexpr std::string_view kMemo = "tracer.memo";
 constexpr std::string_view kSpool = "tracer.spool";
 constexpr std::string_view kSaid = "tracer.said.";
 constexpr std::string_view kKernel = "tracer.kernel.";
+constexpr std::string_view kGap = "service_gap";
 /// Of the memo's text.
 constexpr std::string_view kFirstLine = "tracer-memo 1";
 constexpr std::size_t kMostMemoBytes = 256u << 10;
@@ -69,7 +71,7 @@ std::optional<Memo> memo_in(int memory) {
     if (key == "end") return memo;
     if (key == "boot") memo.boot_id = value;
     if (key == "session") memo.session_id = value;
-    if (key == "side") std::from_chars(value.data(), value.data() + value.size(), memo.side);
+    if (key == "side") memo.side = parse_number<std::uint64_t>(value).value_or(0);
     if (key == "form") memo.form = value;
     if (key == "print") words >> memo.prints[value];
     if (key == "name") memo.names.insert(value);
@@ -83,6 +85,13 @@ UniqueFd memory_of(const std::string& text) {
     throw Error({ErrorCode::kNoMemory, errno, "can't make memory that outlives the service", {}, {}});
   ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
   return memory;
+}
+
+/// The last time in what was told.
+std::uint64_t told_until_ns(const Spool::Left& left) {
+  std::uint64_t time_ns = left.living.empty() ? 0 : left.living.rbegin()->first.first;
+  for (const Spool::Judged& each : left.events) time_ns = std::max(time_ns, each.event.time_ns());
+  return time_ns;
 }
 
 std::string kernel_prefix(std::uint64_t side) { return fmt::format("{}{:x}.", kKernel, side); }
@@ -115,6 +124,7 @@ void Keeping::take(Handed handed) {
   const int memory = fd_of(kMemo);
   const auto memo = memory < 0 ? std::nullopt : memo_in(memory);
   const auto give_up = [this](const std::string& why) {
+    gave_up_ = true;
     holder_.log(fmt::format("what an earlier process left can't be used, and tracing begins anew: {}", why));
   };
   if (!memo) return give_up("no memo, or a damaged one");
@@ -125,11 +135,10 @@ void Keeping::take(Handed handed) {
   if (!left_) return give_up("the recent events are damaged");
   // Where moving was cut short, both are whole.
   for (auto& [name, fd] : handed) {
-    std::uint32_t number = 0;
-    if (!name.starts_with(kSaid)) continue;
-    std::from_chars(name.data() + kSaid.size(), name.data() + name.size(), number);
-    if (number < said_number_ || fd.get() < 0) continue;
-    said_number_ = number;
+    if (!name.starts_with(kSaid) || fd.get() < 0) continue;
+    const auto number = parse_number<std::uint32_t>(std::string_view(name).substr(kSaid.size()));
+    if (!number || *number < said_number_) continue;
+    said_number_ = *number;
     left_said_memory_ = std::move(fd);
   }
   if (!left_said_memory_) {
@@ -177,6 +186,13 @@ std::unique_ptr<Session> Keeping::open_session(const SessionOptions& options) {
     kernel.keep = kernel_;
     kernel.session_id = session_id_;
     if (left_ && left_->position.side == left_side_) kernel.released = left_->position.given;
+    if (left_) {
+      kernel.told_until_ns = told_until_ns(*left_);
+      const auto before = left_->losses.find(std::string(kGap));
+      kernel.gaps = left_->missed + (before == left_->losses.end() ? 0 : before->second);
+    } else if (gave_up_) {
+      kernel.gaps = 1;
+    }
     if (!left_said_.contexts.empty()) kernel.last_context = left_said_.contexts.rbegin()->first;
   });
   session_id_ = session->host().session_id;
@@ -204,16 +220,7 @@ std::unique_ptr<Session> Keeping::open_session(const SessionOptions& options) {
 void Keeping::restore(Reader& reader) {
   if (left_) {
     for (const auto& [number, context] : left_said_.contexts) reader.contexts().restore(number, context);
-    Reader::Left left;
-    left.commands = left_said_.commands;
-    left.losses = left_->losses;
-    // The kernel counts from here on.
-    left.exits = kernel_->continues() ? left_->exits : 0;
-    const std::uint64_t now_ns = boot_time_ns();
-    // In the order of their beginnings: parents first.
-    for (const auto& [id, process] : left_->living)
-      left.processes.push_back({process.process, 0, process.exec_ns.value_or(id.first), now_ns});
-    reader.go_on(std::move(left));
+    // First, so that what lives finds the tasks that it is in.
     std::size_t refused = 0;
     for (const Said::Announced& each : left_said_.announcements) {
       try {
@@ -225,6 +232,16 @@ void Keeping::restore(Reader& reader) {
         ++refused;
       }
     }
+    Reader::Left left;
+    left.commands = left_said_.commands;
+    left.losses = left_->losses;
+    // The kernel counts from here on.
+    left.exits = kernel_->continues() ? left_->exits : 0;
+    const std::uint64_t now_ns = boot_time_ns();
+    // In the order of their beginnings: parents first.
+    for (const auto& [id, process] : left_->living)
+      left.processes.push_back({process.process, 0, process.exec_ns.value_or(id.first), now_ns});
+    reader.go_on(std::move(left));
     holder_.log(fmt::format("goes on with session {}: {} processes, {} announcements ({} of them hold no more), {} events{}",
                             session_id_, left_->living.size(), left_said_.announcements.size(), refused,
                             left_->events.size(), kernel_->continues() ? "" : "; with other programs in the kernel"));

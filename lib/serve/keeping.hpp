@@ -51,8 +51,6 @@ class Keeping {
   std::unique_ptr<Session> open_session(const SessionOptions& options);
   /// What was left; null: nothing, or it has been given up.
   const Spool::Left* left() const noexcept { return left_ ? &*left_ : nullptr; }
-  /// Events of which nobody knows more than how many they were.
-  std::uint64_t missed() const noexcept { return left_ ? left_->missed : 0; }
   /// Of the kernel's programs that are used now.
   std::uint64_t side() const noexcept { return side_; }
   Spool& spool() noexcept { return *spool_; }
@@ -84,6 +82,7 @@ class Keeping {
   std::uint64_t left_side_ = 0;
   std::string session_id_;
   std::uint32_t said_number_ = 0;
+  bool gave_up_ = false;  ///< What was left can't be used.
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<Said> said_;
 };

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <deque>
 #include <utility>
@@ -18,6 +17,7 @@
 #include <tracer/error.hpp>
 
 #include "base/clock.hpp"
+#include "base/number.hpp"
 #include "base/proc_stat.hpp"
 #include "protocol/messages.hpp"
 
@@ -49,10 +49,7 @@ template <class Number>
 std::optional<Number> word_as(std::string_view& line) {
   const std::string_view word = line.substr(0, line.find(' '));
   line.remove_prefix(std::min(line.size(), word.size() + 1));
-  Number value{};
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return value;
+  return parse_number<Number>(word);
 }
 
 /// A process that began later has only got the pid of the one that was meant.

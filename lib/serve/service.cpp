@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -16,7 +17,6 @@
 
 #include <tracer/error.hpp>
 
-#include "base/clock.hpp"
 #include "serve/keeping.hpp"
 #include "session/session_access.hpp"
 
@@ -414,14 +414,17 @@ void Service::go_on() {
     auto newcomer = left->newcomers.begin();
     for (std::size_t i = 0; i <= left->events.size(); ++i) {
       for (; newcomer != left->newcomers.end() && newcomer->first == i; ++newcomer) hub_.add(newcomer->second, now);
-      if (i < left->events.size()) hub_.deliver(left->events[i].event, left->events[i].owner, now);
+      if (i == left->events.size()) break;
+      // Whose it is was decided by more than is known now; what that says of later ones is remembered.
+      hub_.judged(left->events[i].event);
+      hub_.deliver(left->events[i], now);
     }
     kept_viewers_ = hub_.viewer_count();
     for (const auto& [id, process] : left->living)
-      hub_.owner_of(Event(ProcessStart{process.process->start_ns, process.process, process.attached_ns}));
+      hub_.judged(ProcessStart{process.process->start_ns, process.process, process.attached_ns});
   }
-  reader_->when_delivered([mail = mail_, queue = queue_, reader = reader_.get(), &keeping,
-                           before = keeping.spool().next() - 1,
+  before_ = keeping.spool().next() - 1;
+  reader_->when_delivered([mail = mail_, queue = queue_, reader = reader_.get(), &keeping, before = before_,
                            last = RoundEnd()](std::vector<std::uint64_t> given) mutable {
     constexpr double kMostUnreleased = 0.5;
     const std::uint64_t pushed = queue->pushed();
@@ -440,13 +443,6 @@ void Service::go_on() {
       mail->wakeup.set();
     }
   });
-  if (const std::uint64_t missed = keeping.missed(); missed != 0) {
-    Loss loss;
-    loss.time_ns = boot_time_ns();
-    loss.cause = "service_gap";
-    loss.count = missed;
-    reader_->tell(std::move(loss));
-  }
 }
 
 void Service::keep_viewers() {
@@ -461,12 +457,14 @@ void Service::deliver_round(const std::vector<std::uint64_t>& given) {
   const auto now = Clock::now();
   keep_viewers();
   if (!round_.empty()) {
-    std::vector<Spool::Numbered> numbered;
-    numbered.reserve(round_.size());
-    for (const Event& event : round_) numbered.push_back({event, hub_.owner_of(event)});
-    if (!keeping->spool().append(numbered, {keeping->side(), given}, hub_.viewers()))
-      keeping->spool().note_released(keeping->spool().next() - 1);
-    for (const Spool::Numbered& each : numbered) hub_.deliver(each.event, each.owner, now);
+    std::vector<Spool::Judged> judged;
+    judged.reserve(round_.size());
+    for (const Event& event : round_) judged.push_back(hub_.judged(event));
+    const bool is_kept = keeping->spool().append(judged, {keeping->side(), given}, hub_.viewers());
+    // What the queue has dropped has had its numbers, too.
+    keeping->spool().go_to(before_ + taken_ + 1);
+    if (!is_kept) keeping->spool().note_released(before_ + taken_);
+    for (const Spool::Judged& each : judged) hub_.deliver(each, now);
     for (const auto& sink : sinks_) sink->queue()->push(round_, false);
     round_.clear();
   }
@@ -483,20 +481,28 @@ void Service::deliver_round(const std::vector<std::uint64_t>& given) {
   });
 }
 
+/// Those whose place has come. Returns how many events are before the next one's.
+std::uint64_t Service::welcome_newcomers() {
+  std::uint64_t events = std::numeric_limits<std::uint64_t>::max();
+  for (auto each = newcomers_.begin(); each != newcomers_.end();) {
+    if (each->position > taken_) {
+      events = std::min(events, each->position - taken_);
+      ++each;
+      continue;
+    }
+    Newcomer newcomer = std::move(*each);
+    each = newcomers_.erase(each);
+    welcome(newcomer);
+  }
+  return events;
+}
+
 void Service::take_rounds() {
   constexpr std::size_t kMost = 1024;
   constexpr std::size_t kMostInARound = 16 * kMost;
   std::vector<Event> events(kMost);
   for (std::size_t all = 0; all < kMostInARound;) {
-    for (auto each = newcomers_.begin(); each != newcomers_.end();) {
-      if (each->position > taken_ || !round_.empty()) {
-        ++each;
-        continue;
-      }
-      Newcomer newcomer = std::move(*each);
-      each = newcomers_.erase(each);
-      welcome(newcomer);
-    }
+    if (round_.empty()) welcome_newcomers();
     RoundEnd end;
     {
       const std::lock_guard lock(mail_->mutex);
@@ -528,17 +534,7 @@ void Service::take_events() {
   std::vector<Event> events(kMost);
   for (std::size_t all = 0; all < kMostInARound;) {
     // Who joins in between two events gets what comes behind.
-    std::size_t most = kMost;
-    for (auto each = newcomers_.begin(); each != newcomers_.end();) {
-      if (each->position > taken_) {
-        most = std::min<std::size_t>(most, static_cast<std::size_t>(each->position - taken_));
-        ++each;
-        continue;
-      }
-      Newcomer newcomer = std::move(*each);
-      each = newcomers_.erase(each);
-      welcome(newcomer);
-    }
+    const std::size_t most = std::min<std::uint64_t>(kMost, welcome_newcomers());
     const std::size_t count = queue_->read(std::span(events).first(most), &taken_);
     if (count == 0) break;
     all += count;

@@ -88,6 +88,7 @@ class Service {
   void go_on();
   /// Who sees what is kept, too, before the next event.
   void keep_viewers();
+  std::uint64_t welcome_newcomers();
   void deliver_filled();
   void welcome(Newcomer& newcomer);
   void take_mail();
@@ -120,6 +121,7 @@ class Service {
   bool asked_living_ = false;
   bool finishing_ = false;  ///< No round comes any more; its events may be there.
   std::size_t kept_viewers_ = 0;
+  std::uint64_t before_ = 0;  ///< Events that earlier processes have taken from their queues.
   UniqueFd epoll_;
   std::map<int, Listener> listeners_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;

@@ -16,6 +16,7 @@
 
 #include "stream/column_frame.hpp"
 #include "stream/event_rows.hpp"
+#include "stream/stream_header.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -27,9 +28,12 @@ constexpr std::uint32_t kMostRings = 64;
 
 struct Head {
   std::uint64_t magic = kMagic;
+  std::uint64_t schema = kStreamSchema;  ///< Of the frames of events.
   std::uint64_t half_bytes = Spool::kHalfBytes;
   std::uint64_t released_events = 0;
 };
+/// Of the byte with an event's audience.
+constexpr std::uint8_t kChangedUser = 0x80;
 
 struct HalfHead {
   std::uint64_t generation = 0;  ///< The one with the larger is being filled; 0: none yet.
@@ -260,14 +264,17 @@ class LeftReader {
     std::vector<Event> events;
     for (std::uint32_t i = 0; i < frames; ++i)
       if (!take_frame(taker, events)) return false;
-    if (!taker.good() || events.size() != count || first != left.next) return false;
+    if (!taker.good() || events.size() != count || first < left.next) return false;
+    left.next = first;
     Taker each_owner(owners);
     for (Event& event : events) {
-      Owner owner{static_cast<Audience>(each_owner.take<std::uint8_t>()), each_owner.take<std::uint32_t>()};
+      const auto audience = each_owner.take<std::uint8_t>();
+      const Owner owner{static_cast<Audience>(audience & ~kChangedUser), each_owner.take<std::uint32_t>()};
+      if (owner.audience > Audience::kEverybody) return false;
       follow(left.living, event);
       if (event.kind() == EventKind::kProcessExit) ++left.exits;
       if (const auto* loss = event.get_if<Loss>()) left.losses[loss->cause] += loss->count;
-      left.events.push_back({std::move(event), owner});
+      left.events.push_back({std::move(event), owner, (audience & kChangedUser) != 0});
     }
     left.next += count;
     left.position = std::move(position);
@@ -318,7 +325,8 @@ std::optional<Spool::Left> Spool::read(int memory) {
   Head head;
   struct stat status {};
   if (::fstat(memory, &status) != 0 || status.st_size != static_cast<off_t>(kHeadBytes + 2 * kHalfBytes) ||
-      ::pread(memory, &head, sizeof head, 0) != sizeof head || head.magic != kMagic || head.half_bytes != kHalfBytes)
+      ::pread(memory, &head, sizeof head, 0) != sizeof head || head.magic != kMagic || head.schema != kStreamSchema ||
+      head.half_bytes != kHalfBytes)
     return std::nullopt;
   HalfHead heads[2];
   const std::vector<std::byte> halves[2] = {read_half(memory, 0, heads[0]), read_half(memory, 1, heads[1])};
@@ -336,9 +344,9 @@ void Spool::count(const Event& event) {
   if (const auto* loss = event.get_if<Loss>()) losses_[loss->cause] += loss->count;
 }
 
-bool Spool::append(std::span<const Numbered> events, const Position& position, std::span<const Viewer> viewers) {
+bool Spool::append(std::span<const Judged> events, const Position& position, std::span<const Viewer> viewers) {
   std::vector<SharedFrame> frames;
-  for (const Numbered& each : events) maker_.append(each.event, 0, frames);
+  for (const Judged& each : events) maker_.append(each.event, 0, frames);
   maker_.close(frames);
   Bytes payload;
   put(payload, next_);
@@ -346,14 +354,15 @@ bool Spool::append(std::span<const Numbered> events, const Position& position, s
   put(payload, static_cast<std::uint32_t>(position.given.size()));
   for (const std::uint64_t each : position.given) put(payload, each);
   put(payload, static_cast<std::uint32_t>(events.size()));
-  for (const Numbered& each : events) {
-    put(payload, static_cast<std::uint8_t>(each.owner.audience));
+  for (const Judged& each : events) {
+    put(payload, static_cast<std::uint8_t>(static_cast<unsigned>(each.owner.audience) |
+                                           (each.changed_user ? kChangedUser : 0u)));
     put(payload, static_cast<std::uint32_t>(each.owner.uid));
   }
   put(payload, static_cast<std::uint32_t>(frames.size()));
   for (const SharedFrame& frame : frames) put_frame(payload, *frame);
   const bool written = write(entry_of(EntryKind::kEvents, payload), viewers);
-  for (const Numbered& each : events) count(each.event);
+  for (const Judged& each : events) count(each.event);
   // What follows has other numbers: it can only go on in a new half.
   if (!written) used_ = kHalfBytes;
   return written;

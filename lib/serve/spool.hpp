@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -37,9 +37,10 @@ class Spool {
     std::uint64_t started = 0;
     std::uint64_t ended = 0;
   };
-  struct Numbered {
+  struct Judged {
     Event event;
     Owner owner;
+    bool changed_user = false;  ///< As Ownership::changed_user().
   };
   /// What of the kernel's rings is in the spool: of that kernel side only.
   struct Position {
@@ -54,7 +55,7 @@ class Spool {
       std::optional<std::uint64_t> attached_ns;
     };
     std::vector<Viewer> viewers;   ///< As of the first of the events.
-    std::vector<Numbered> events;  ///< The last ones.
+    std::vector<Judged> events;    ///< The last ones.
     /// Of viewers that came between them: how many events were before.
     std::vector<std::pair<std::size_t, Viewer>> newcomers;
     std::uint64_t next = 1;    ///< The number of the event behind them, over all sights.
@@ -74,7 +75,7 @@ class Spool {
   int memory() const noexcept { return memory_.get(); }
   /// A round of events, with their owners, all or none. `viewers`: as they are before it. False: there is no memory; they
   /// are not in it.
-  bool append(std::span<const Numbered> events, const Position& position, std::span<const Viewer> viewers);
+  bool append(std::span<const Judged> events, const Position& position, std::span<const Viewer> viewers);
   /// A viewer has come, before the next event.
   bool append(std::span<const Viewer> viewers);
   /// It wants to know what lives: keep_living() with that, as of the last round that was appended.
@@ -82,6 +83,8 @@ class Spool {
   void keep_living(std::span<const Event> living);
   /// From any thread: so many events, over all rounds, left the rings, whether they are here or not.
   void note_released(std::uint64_t events) noexcept;
+  /// What comes next has at least this number: events before it were lost, and that is said among those that came.
+  void go_to(std::uint64_t next) noexcept { next_ = std::max(next_, next); }
   /// The number of the next event.
   std::uint64_t next() const noexcept { return next_; }
 

@@ -113,11 +113,6 @@ void Reader::go_on(Left left) {
   housekeeper_.go_on(left.losses);
 }
 
-void Reader::tell(Event event) {
-  const std::lock_guard turn(turn_);
-  pipeline_.add(std::move(event));
-}
-
 void Reader::run() noexcept {
   while (!stop_requested_.load() && !source_->finished()) {
     alarm_.wait(milliseconds(-1));

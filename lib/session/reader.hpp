@@ -60,8 +60,6 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   };
   /// Before start().
   void go_on(Left left);
-  /// Likewise: the session's first event.
-  void tell(Event event);
   /// Of the records' context ids.
   ContextTable& contexts() noexcept { return *contexts_; }
   /// Before start(). Called in each round, on the reader's thread, when its events are in all queues: with what

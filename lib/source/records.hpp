@@ -75,6 +75,7 @@ struct StartRecord {
   bool excluded = false;  ///< A rule has pruned it: nothing more will be told of it.
   std::optional<std::uint64_t> attached_ns;
   bool executing = false;  ///< Taken in as it executed: its words come with its ExecRecord, which follows.
+  bool again = false;      ///< Another kernel side has told of it before.
 };
 
 /// A program's words: from the exec record, or from /proc for a process that lived before.
@@ -138,6 +139,7 @@ struct ThreadRecord {
   std::uint64_t read_before_exec_bytes = 0;
   RecordFlags flags;
   bool newly_adopted = false;
+  bool again = false;  ///< Another kernel side has told of it before.
   struct Memory {
     std::uint64_t anonymous_pages = 0;
     std::uint64_t file_pages = 0;

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -43,13 +45,15 @@ std::vector<Event> last_events(const std::filesystem::path& recording) {
 }
 
 std::optional<std::size_t> find_behind(std::span<const Event> events, std::span<const Event> last) {
-  for (std::size_t i = last.size(); i-- > 0;) {
-    const std::string text = to_json(last[i]);
-    for (std::size_t at = events.size(); at-- > 0;)
-      if (events[at].kind() == last[i].kind() && events[at].time_ns() == last[i].time_ns() &&
-          to_json(events[at]) == text)
-        return at + 1;
+  const auto place = [](const Event& event) { return std::pair(event.kind(), event.time_ns()); };
+  std::set<std::pair<EventKind, std::uint64_t>> places;
+  std::set<std::string> texts;
+  for (const Event& event : last) {
+    places.insert(place(event));
+    texts.insert(to_json(event));
   }
+  for (std::size_t at = events.size(); at-- > 0;)
+    if (places.contains(place(events[at])) && texts.contains(to_json(events[at]))) return at + 1;
   return std::nullopt;
 }
 

@@ -15,7 +15,7 @@ namespace tracer::internal {
 /// none in its last MiBs, or no such file.
 std::vector<Event> last_events(const std::filesystem::path& recording);
 
-/// Where the events go on behind those, of which the last ones need not be among them. Absent: none of `last` is.
+/// Where the events go on behind all of those of `last` that are among them. Absent: none is.
 std::optional<std::size_t> find_behind(std::span<const Event> events, std::span<const Event> last);
 
 }  // namespace tracer::internal

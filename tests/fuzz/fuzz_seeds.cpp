@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Writes the fuzzers' first inputs: fuzz_seeds FOLDER makes a folder in it for each fuzzer.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -15,6 +17,7 @@
 #include "protocol/messages.hpp"
 #include "rules/builtin_rules.hpp"
 #include "rules/secret_rules_reader.hpp"
+#include "serve/spool.hpp"
 #include "stream/frame_encoder.hpp"
 #include "stream/stream_header.hpp"
 #include "sample_events.hpp"
@@ -149,6 +152,33 @@ void lines(Folder folder) {
   }
 }
 
+/// Entries of a spool with their checksums, and what clients have said.
+void kept(Folder folder) {
+  using namespace tracer::internal;
+  Spool spool(tracer::HostInfo{});
+  std::vector<Spool::Judged> judged;
+  for (const tracer::Event& event : sample_events::all()) judged.push_back({event, {}, false});
+  spool.append(judged, {7, {100}}, {});
+  Bytes bytes(64u << 10);
+  bytes.resize(static_cast<std::size_t>(::pread(spool.memory(), bytes.data(), bytes.size(), 4096 + 16)));
+  // As fuzz_kept reads them: the kind, two bytes of the size, and what is behind the head of 16 bytes.
+  Bytes entries;
+  for (std::size_t at = 0; at + 16 <= bytes.size() && load<std::uint32_t>(&bytes[at]) != 0;) {
+    const std::size_t size = load<std::uint32_t>(&bytes[at + 4]);
+    if (size > 0xffff || at + 16 + size > bytes.size()) break;
+    entries.insert(entries.end(), {bytes[at], bytes[at + 4], bytes[at + 5]});
+    put_bytes(entries, std::span(bytes).subspan(at + 16, size));
+    at += 16 + size;
+  }
+  folder.add(0, entries);
+  tracer::Context context;
+  context.step = "ALIGN";
+  const std::string said = "c 3 1000 " + to_line(Request(LabelRequest{0, context})) + "a 1000 1 5 99999999999999999 " +
+                           to_line(Request(AnnounceRequest{{tracer::InWorkDir{"/scratch/ab"}, context}})) +
+                           "t 1 99999999999999999\nf 3\n";
+  folder.add(1, std::as_bytes(std::span(said)));
+}
+
 /// The argument vectors of the examples of the rules for secrets.
 void secrets(Folder folder) {
   for (const auto& example :
@@ -173,5 +203,6 @@ int main(int argc, char** argv) {
   rules(std::filesystem::path(argv[1]) / "fuzz_rules");
   secrets(Folder(std::filesystem::path(argv[1]) / "fuzz_secrets"));
   lines(Folder(std::filesystem::path(argv[1]) / "fuzz_protocol"));
+  kept(Folder(std::filesystem::path(argv[1]) / "fuzz_kept"));
   return 0;
 }

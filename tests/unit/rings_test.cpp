@@ -2,6 +2,7 @@
 /// What is between the kernel's rings and the decoder: how many there are, what is held of them, and in which order it
 /// goes on.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <doctest/doctest.h>
 
 #include "source/kernel/ring/held_records.hpp"
+#include "source/kernel/ring/ring.hpp"
 #include "source/kernel/ring/rings.hpp"
 #include "source/kernel/ring/time_merge.hpp"
 #include "wire.h"
@@ -225,4 +227,64 @@ TEST_CASE("a record that is too short for a header is given first, for the decod
   });
   CHECK(sizes == std::vector<std::size_t>{3});
   CHECK(released(merge, kEnd) == std::vector<std::uint64_t>{5});
+}
+
+namespace {
+
+/// A ring's memory as the kernel maps it: twice in a row.
+class Memory {
+ public:
+  static constexpr std::size_t kBytes = 256;
+  /// As bpf_ringbuf_reserve(): what is there may be read from, and may not.
+  void reserve(std::uint64_t at, std::size_t size) { set_length(at, static_cast<std::uint32_t>(size) | 1u << 31); }
+  void commit(std::uint64_t at, const Bytes& record) {
+    for (std::size_t i = 0; i < record.size(); ++i) put(at + 8 + i, record[i]);
+    set_length(at, static_cast<std::uint32_t>(record.size()));
+  }
+  void discard(std::uint64_t at, std::size_t size) { set_length(at, static_cast<std::uint32_t>(size) | 1u << 30); }
+  RingRecord record_at(std::uint64_t position) const { return record_in_ring(bytes_.data(), kBytes, position); }
+
+ private:
+  void set_length(std::uint64_t at, std::uint32_t length) {
+    std::byte bytes[sizeof length];
+    std::memcpy(bytes, &length, sizeof length);
+    for (std::size_t i = 0; i < sizeof length; ++i) put(at + i, bytes[i]);
+  }
+  void put(std::uint64_t at, std::byte byte) { bytes_[at % kBytes] = bytes_[kBytes + at % kBytes] = byte; }
+
+  alignas(8) std::array<std::byte, 2 * kBytes> bytes_{};
+};
+
+}  // namespace
+
+TEST_CASE("a record in a ring is read when it is whole, around the ring's end, too") {
+  Memory memory;
+  for (const std::uint64_t round : {0u, 1u, 1000u}) {
+    CAPTURE(round);
+    // 200 bytes, which go beyond the end.
+    const std::uint64_t at = round * Memory::kBytes + 120;
+    memory.reserve(at, 200);
+    CHECK_FALSE(memory.record_at(at).whole);
+    const Bytes record = record_at(round, 200, 7);
+    memory.commit(at, record);
+    const RingRecord read = memory.record_at(at);
+    CHECK(read.whole);
+    CHECK_FALSE(read.discarded);
+    CHECK(copy_of(read.bytes) == record);
+    CHECK(read.next == at + 208);
+  }
+}
+
+TEST_CASE("a record that was discarded, or is empty, takes its place and is passed over") {
+  Memory memory;
+  memory.discard(16, 13);
+  const RingRecord gone = memory.record_at(16);
+  CHECK(gone.whole);
+  CHECK(gone.discarded);
+  CHECK(gone.next == 16 + 24);
+  memory.commit(40, {});
+  const RingRecord empty = memory.record_at(40);
+  CHECK(empty.whole);
+  CHECK(empty.bytes.empty());
+  CHECK(empty.next == 48);
 }

@@ -53,9 +53,9 @@ Event loss_of(std::uint64_t count) {
 }
 
 bool keep(Spool& spool, std::vector<Event> events, std::uint64_t position) {
-  std::vector<Spool::Numbered> numbered;
-  for (Event& event : events) numbered.push_back({std::move(event), kOfAlice});
-  return spool.append(numbered, {7, {position}}, {});
+  std::vector<Spool::Judged> judged;
+  for (Event& event : events) judged.push_back({std::move(event), kOfAlice, false});
+  return spool.append(judged, {7, {position}}, {});
 }
 
 UniqueFd copy(int fd) { return UniqueFd(::dup(fd)); }
@@ -97,6 +97,32 @@ TEST_CASE("a spool has what an earlier process has put into it, and goes on with
   CHECK(left->next == 7);
   CHECK(left->living.empty());
   CHECK(left->events.size() == 6);
+}
+
+TEST_CASE("a spool knows of an exec by which a process has become another user's") {
+  Spool spool(this_host());
+  const std::vector<Spool::Judged> events = {{exec_of_process(1), kOfAlice, true},
+                                             {exec_of_process(2), Owner{Audience::kEverybody, 0}, false}};
+  REQUIRE(spool.append(events, {7, {1}}, {}));
+  const auto left = Spool::read(spool.memory());
+  REQUIRE(left);
+  CHECK(left->events[0].changed_user);
+  CHECK(left->events[0].owner == kOfAlice);
+  CHECK_FALSE(left->events[1].changed_user);
+  CHECK(left->events[1].owner.audience == Audience::kEverybody);
+}
+
+TEST_CASE("numbers of events that a queue has dropped are passed over") {
+  Spool spool(this_host());
+  keep(spool, {start_of_process(1)}, 1);
+  spool.go_to(10);
+  keep(spool, {exit_of_process(1)}, 2);
+  spool.note_released(12);
+  const auto left = Spool::read(spool.memory());
+  REQUIRE(left);
+  CHECK(left->next == 11);
+  CHECK(left->missed == 2);
+  CHECK(left->events.size() == 2);
 }
 
 TEST_CASE("a spool forgets the oldest events, and never what lives") {
@@ -153,6 +179,16 @@ TEST_CASE("no byte of a damaged spool is believed") {
       for (std::size_t i = 0; i < left->events.size(); ++i) CHECK(left->events[i].owner == kOfAlice);
     ::pwrite(spool.memory(), &before, 1, at);
   }
+  // Of another version, and cut.
+  const std::uint64_t other = 77;
+  std::uint64_t schema = 0;
+  REQUIRE(::pread(spool.memory(), &schema, sizeof schema, 8) == sizeof schema);
+  REQUIRE(::pwrite(spool.memory(), &other, sizeof other, 8) == sizeof other);
+  CHECK(!Spool::read(spool.memory()));
+  REQUIRE(::pwrite(spool.memory(), &schema, sizeof schema, 8) == sizeof schema);
+  CHECK(Spool::read(spool.memory()));
+  REQUIRE(::ftruncate(spool.memory(), 5000) == 0);
+  CHECK(!Spool::read(spool.memory()));
   const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   CHECK(!Spool::read(nothing.get()));
   CHECK(!Spool::read(-1));
@@ -224,5 +260,8 @@ TEST_CASE("the next recording begins behind the last whole frame of the one befo
   CHECK(std::filesystem::file_size(file) > whole);
   CHECK(find_behind(events, last_events(file)) == 2);
   CHECK(!find_behind(std::span(events).subspan(3), last_events(file)));
+  // Whatever order they have in a frame, none comes twice.
+  const std::vector<Event> frame = {events[2], events[0], events[1]};
+  CHECK(find_behind(events, frame) == 3);
   CHECK(last_events("/nonexistent").empty());
 }

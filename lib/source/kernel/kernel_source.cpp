@@ -56,6 +56,8 @@ class KernelSource final : public Source, public Control {
         labels_(skeleton_),
         scopes_(skeleton_),
         rings_(programs_.rings()) {
+    gaps_.add(options_.gaps);
+    if (options_.keep && options_.keep->continues()) scopes_.go_on();
     if (options_.keep && options_.keep->has_other_side())
       left_ = std::make_unique<LeftSide>(*options_.keep, options_.released);
   }
@@ -221,7 +223,7 @@ class KernelSource final : public Source, public Control {
     if (const std::uint64_t failed = failed_snapshots_.value(); failed != 0)
       counters.losses["snapshot_failed"] = failed;
     if (const std::uint64_t unread = unread_.value(); unread != 0) counters.losses["left_unread"] = unread;
-    if (const std::uint64_t unread = left_unread_.value(); unread != 0) counters.losses["service_gap"] = unread;
+    if (const std::uint64_t gaps = gaps_.value(); gaps != 0) counters.losses["service_gap"] = gaps;
     decoder_.add_to(counters);
     return counters;
   }
@@ -361,17 +363,40 @@ class KernelSource final : public Source, public Control {
       if (yield_adopted(feed) == 0) break;
   }
 
-  /// Both kernel sides see what happens until the other ends: nothing is missed. What it alone has seen comes first.
+  /// Both kernel sides see what happens until the other ends: nothing is missed. What the other has seen, this one is
+  /// read for afterwards.
   void take_over(Feed& feed) {
     const std::uint64_t attached_ns = boot_time_ns();
-    HeldFeed taken_in;
-    take_in(taken_in);
+    HeldFeed seen;
+    take_in(seen);
     options_.keep->end_left();
-    WithMore with_more(feed, programs_);
-    left_unread_.add(left_->yield_rest(decoder_, with_more, attached_ns, taken_in));
-    taken_in.pass_on(feed);
+    HeldFeed left;
+    WithMore with_more(left, programs_);
+    gaps_.add(left_->read_rest(decoder_, with_more));
     left_.reset();
+    {
+      const ReaderAwake awake(rings_);
+      const std::uint64_t end = rings_.end_position();
+      consume_until([&] { return rings_.position() >= end; }, [&](Bytes bytes) {
+        yield(bytes, seen);
+        return true;
+      });
+    }
+    join_sides(left.records(), seen.records(), attached_ns, feed);
     begin(feed);
+  }
+
+  /// Waits for records that are not whole yet, for a moment.
+  template <class Done>
+  void consume_until(const Done& done, const TakeRecord& take) {
+    int pauses = 0;
+    while (!done()) {
+      const std::uint64_t before = rings_.position();
+      rings_.consume(take);
+      if (rings_.position() != before) continue;
+      if (++pauses > kMostPausesForWriter) return;
+      std::this_thread::sleep_for(kPauseForWriter);
+    }
   }
 
   /// What lives was taken in by an earlier process.
@@ -381,6 +406,7 @@ class KernelSource final : public Source, public Control {
     rules_.forget_trees();
     if (options_.last_context != 0) note_context(options_.last_context);
     labels_.go_on();
+    programs_.go_on(options_.told_until_ns);
     rings_.go_on_at(options_.released);
     begin(feed);
   }
@@ -438,7 +464,7 @@ class KernelSource final : public Source, public Control {
   Rings rings_;
   Decoder decoder_;
   std::unique_ptr<LeftSide> left_;  ///< Until start().
-  Counter left_unread_;
+  Counter gaps_;
   Counter failed_snapshots_;
   Counter unread_;
   bool started_ = false;

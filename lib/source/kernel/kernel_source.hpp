@@ -33,6 +33,8 @@ struct KernelSourceOptions {
   /// Null: the kernel side ends with the source. Else records stay in the rings until Control::release() was called.
   std::shared_ptr<KeptKernel> keep = {};
   std::vector<std::uint64_t> released = {};  ///< By an earlier process, as Control::given(); with `keep`.
+  std::uint64_t told_until_ns = 0;           ///< It knew of processes that began before this; 0: of none.
+  std::uint64_t gaps = 0;                    ///< Events that it, or its end, has lost.
   std::string session_id = {};               ///< Of the session that it goes on with; empty: it makes one.
   std::uint32_t last_context = 0;            ///< That processes may have by what that process said.
 };

@@ -5,9 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/unique_fd.hpp"
@@ -21,25 +19,26 @@ namespace tracer::internal {
 
 class KeptKernel;
 
-/// Keeps what comes, to pass it on later.
+/// Keeps records, to pass them on later.
 class HeldFeed final : public Feed {
  public:
   void record(const Record& record) override { records_.push_back(record); }
+  /// A kernel side gives neither.
   void event(Event) override {}
   void snapshot_end(std::uint64_t) override {}
 
-  void pass_on(Feed& to) {
-    for (const Record& each : records_) to.record(each);
-    records_.clear();
-  }
-  const std::vector<Record>& records() const noexcept { return records_; }
+  std::span<const Record> records() const noexcept { return records_; }
 
  private:
   std::vector<Record> records_;
 };
 
+/// What two kernel sides have told of the same host, while both were attached for a time, as one: first what only the one
+/// that was left has told, then what the one that `goes_on` has. That one was attached as a whole at `attached_ns`.
+void join_sides(std::span<const Record> left, std::span<const Record> goes_on, std::uint64_t attached_ns, Feed& to);
+
 /// The kernel side of an earlier process with other BPF programs, which can't be used: what its rings still hold, and what
-/// its table said of those that live. While both are attached, each reports the same; see take_over().
+/// its table said of those that live.
 class LeftSide {
  public:
   /// What `kept` was left with. `released`: up to there its rings were read.
@@ -48,10 +47,9 @@ class LeftSide {
   /// As Control::held_by_kernel(), of its table.
   std::optional<Control::Held> held(std::uint32_t pid, std::uint64_t start_ns) const;
 
-  /// Yields what its rings hold, once its programs are detached, but for what the new programs report: processes that
-  /// began after `attached_ns`, and what became of those that `taken_in` has taken in. Returns how many records could
-  /// not be read, as they have another form.
-  std::uint64_t yield_rest(Decoder& decoder, Feed& feed, std::uint64_t attached_ns, const HeldFeed& taken_in);
+  /// Gives what its rings hold, in the order of time, once its programs are detached. Returns how many records could not
+  /// be read, as they have another form.
+  std::uint64_t read_rest(Decoder& decoder, Feed& feed);
 
  private:
   /// A view of its process table. None: it has another form.

@@ -5,6 +5,8 @@
 #include <bpf/libbpf.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <initializer_list>
 
 #include "wire.h"
@@ -31,6 +33,19 @@ std::optional<std::uint32_t> run(const bpf_program* program, std::initializer_li
 
 KernelScopes::KernelScopes(lifecycle_bpf& skeleton) noexcept : skeleton_(skeleton) {}
 
+void KernelScopes::go_on() {
+  if (skeleton_.rodata->keep_ledgers == 0) return;
+  const bpf_map* const map = skeleton_.maps.scope_ledgers;
+  std::vector<std::byte> slot(::bpf_map__value_size(map));
+  for (std::uint32_t place = 0; place < kScopePlaces; ++place) {
+    // The id is what each place begins with.
+    std::uint32_t id = 0;
+    if (slot.size() < sizeof id || ::bpf_map_lookup_elem(::bpf_map__fd(map), &place, slot.data()) != 0) return;
+    std::memcpy(&id, slot.data(), sizeof id);
+    if (id != 0) run(skeleton_.progs.end_scope, {id});
+  }
+}
+
 std::uint64_t KernelScopes::now_ns() const { return boot_time_ns(); }
 
 /// Places are taken in turn, so that of one that is over nothing is under way any more when its place is taken.
@@ -38,7 +53,7 @@ std::optional<std::uint32_t> KernelScopes::begin() {
   if (stopped_) return std::nullopt;
   if (ids_.empty()) {
     ids_.resize(kScopePlaces);
-    // Processes may still be in scopes of an earlier process that kept this kernel side: by the time its ids are behind.
+    // Of an earlier process that kept this kernel side, processes still have ids: these are ahead of them by the time.
     const auto seconds = static_cast<std::uint32_t>(boot_time_ns() / 1'000'000'000);
     for (std::uint32_t place = 0; place < kScopePlaces; ++place) ids_[place] = place + kScopePlaces * seconds;
     taken_.resize(kScopePlaces);

@@ -16,6 +16,9 @@ class KernelScopes final : public ScopeCounts {
  public:
   explicit KernelScopes(lifecycle_bpf& skeleton) noexcept;
 
+  /// Ends the scopes of an earlier process that kept this kernel side. Before any other.
+  void go_on();
+
   std::uint64_t now_ns() const override;
   std::optional<std::uint32_t> begin() override;
   Put put(std::uint32_t pid, std::uint64_t start_ns, std::uint32_t scope) override;

@@ -15,6 +15,7 @@
 #include "lifecycle.skel.h"
 #include "rules/file_rules.hpp"
 #include "source/kernel/load/check_items.hpp"
+#include "source/kernel/load/map_keys.hpp"
 #include "source/kernel/load/shared_maps.hpp"
 #include "source/kernel/ring/wire_reading.hpp"
 #include "source/proc/pid_namespace.hpp"
@@ -135,6 +136,11 @@ void FilesFamily::see_own_close() {
                "the programs of the family files were attached, but did not see a file that was closed",
                "use the family files on another kernel",
                {}});
+}
+
+void FilesFamily::go_on(std::uint64_t before_ns) {
+  delete_keys<tracer_file_key>(::bpf_map__fd(skeleton_->maps.file_uses),
+                     [before_ns](const tracer_file_key& key) { return key.start_ns <= before_ns; });
 }
 
 void FilesFamily::detach() noexcept { skeleton_.detach(); }

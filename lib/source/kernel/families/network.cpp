@@ -11,6 +11,7 @@
 #include "lifecycle.skel.h"
 #include "network.skel.h"
 #include "source/kernel/load/check_items.hpp"
+#include "source/kernel/load/map_keys.hpp"
 #include "source/kernel/load/shared_maps.hpp"
 #include "source/kernel/ring/wire_reading.hpp"
 #include "source/proc/pid_namespace.hpp"
@@ -107,6 +108,11 @@ void NetworkFamily::load(FamilySetup& setup) {
 void NetworkFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
 
 void NetworkFamily::attach() { skeleton_.attach(id()); }
+
+void NetworkFamily::go_on(std::uint64_t before_ns) {
+  delete_keys<tracer_connection_key>(::bpf_map__fd(skeleton_->maps.connections),
+                     [before_ns](const tracer_connection_key& key) { return key.start_ns <= before_ns; });
+}
 
 void NetworkFamily::detach() noexcept { skeleton_.detach(); }
 

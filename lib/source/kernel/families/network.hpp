@@ -30,6 +30,7 @@ class NetworkFamily final : public KernelFamily {
   void load(FamilySetup& setup) override;
   void unload(FamilySetup&) noexcept override;
   void attach() override;
+  void go_on(std::uint64_t before_ns) override;
   void end_events() noexcept override { detach(); }
   void detach() noexcept override;
   void read(Decoder&, Feed& feed, const SnapshotHelp& help) override;

@@ -117,6 +117,11 @@ bool KernelPrograms::pass(const Record& record, Feed& feed) {
   return passes;
 }
 
+void KernelPrograms::go_on(std::uint64_t before_ns) {
+  for (const auto& family : loaded_)
+    if (is_active(family->id())) family->go_on(before_ns);
+}
+
 void KernelPrograms::flush(Feed& feed) {
   for (const auto& family : loaded_) family->flush(feed);
 }

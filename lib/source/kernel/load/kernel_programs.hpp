@@ -38,6 +38,8 @@ class KernelPrograms {
   void read(Decoder& decoder, Feed& feed, const SnapshotHelp& help);
   /// As KernelFamily's: false if one of them keeps it back.
   bool pass(const Record& record, Feed& feed);
+  /// As KernelFamily::go_on(), of all.
+  void go_on(std::uint64_t before_ns);
   void flush(Feed& feed);
   lifecycle_bpf& lifecycle() noexcept { return *setup_.lifecycle; }
   /// Into which they send their records.

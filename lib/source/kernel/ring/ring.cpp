@@ -46,6 +46,18 @@ Ring::Ring(int map, Release release)
     refuse("wait for a ring", errno, LibbpfLog());
 }
 
+RingRecord record_in_ring(const std::byte* records, std::size_t ring_bytes, std::uint64_t position) noexcept {
+  const std::byte* const place = records + (position & (ring_bytes - 1));
+  // Whoever wrote the record has stored its length last.
+  const std::uint32_t length = __atomic_load_n(reinterpret_cast<const std::uint32_t*>(place), __ATOMIC_ACQUIRE);
+  if ((length & BPF_RINGBUF_BUSY_BIT) != 0) return {};
+  const std::size_t size = length & ~static_cast<std::uint32_t>(BPF_RINGBUF_DISCARD_BIT);
+  return {.whole = true,
+          .discarded = (length & BPF_RINGBUF_DISCARD_BIT) != 0,
+          .bytes = std::span(place + BPF_RINGBUF_HDR_SZ, size),
+          .next = position + (BPF_RINGBUF_HDR_SZ + size + 7) / 8 * 8};
+}
+
 bool Ring::consume(const TakeRecord& take) {
   if (release_ == Release::kWhenTold) {
     epoll_event woken{};
@@ -53,31 +65,32 @@ bool Ring::consume(const TakeRecord& take) {
   }
   const std::byte* const records = producer_.bytes() + page_bytes();
   std::uint64_t at = consumed();
-  while (at < producer_->load(std::memory_order_acquire)) {
-    const std::byte* const record = records + (at & (bytes_ - 1));
-    const auto* const header = reinterpret_cast<const std::uint32_t*>(record);
-    const std::uint32_t length = __atomic_load_n(header, __ATOMIC_ACQUIRE);
-    if ((length & BPF_RINGBUF_BUSY_BIT) != 0) return false;
-    const std::size_t size = length & ~static_cast<std::uint32_t>(BPF_RINGBUF_DISCARD_BIT);
-    at += (BPF_RINGBUF_HDR_SZ + size + 7) / 8 * 8;
+  // The writers' page is looked at once for all that is there, as it is theirs.
+  for (std::uint64_t end = producer_->load(std::memory_order_acquire); at < end;) {
+    const RingRecord record = record_in_ring(records, bytes_, at);
+    if (!record.whole) return false;
+    at = record.next;
     // Behind the record, whatever becomes of it.
     struct Done {
       Ring& ring;
       const std::uint64_t position;
-      ~Done() {
-        ring.consumed_.store(position, std::memory_order_release);
-        if (ring.release_ == Release::kAtOnce) ring.release(position);
-      }
+      ~Done() { ring.came_to(position); }
     } done{*this, at};
-    const bool discarded = (length & BPF_RINGBUF_DISCARD_BIT) != 0;
-    if (!discarded && !take(std::span(record + BPF_RINGBUF_HDR_SZ, size))) return true;
+    if (!record.discarded && !take(record.bytes)) return true;
+    if (at == end) end = producer_->load(std::memory_order_acquire);
   }
   return false;
 }
 
+void Ring::came_to(std::uint64_t position) noexcept {
+  consumed_.store(position, std::memory_order_release);
+  // Its only reader.
+  if (release_ == Release::kAtOnce) consumer_->store(position, std::memory_order_release);
+}
+
 void Ring::release(std::uint64_t position) noexcept {
   unsigned long released = consumer_->load(std::memory_order_acquire);
-  // Somebody else may have come further.
+  // Another thread may have come further.
   while (position > released && !consumer_->compare_exchange_weak(released, position, std::memory_order_release)) continue;
 }
 

@@ -13,7 +13,18 @@
 
 namespace tracer::internal {
 
-/// The reader's end of a ring buffer. One thread at a time, unless it says otherwise.
+/// What is at a position of a ring's memory, as bpf_ringbuf_commit() in the kernel leaves it.
+struct RingRecord {
+  bool whole = false;  ///< False: it is being written, and the next two mean nothing.
+  bool discarded = false;
+  std::span<const std::byte> bytes = {};
+  std::uint64_t next = 0;  ///< The position behind it.
+};
+/// `records`: the memory, mapped twice in a row; `ring_bytes`: its size, a power of two.
+RingRecord record_in_ring(const std::byte* records, std::size_t ring_bytes, std::uint64_t position) noexcept;
+
+/// The reader's end of a ring buffer. It is not libbpf's, which lets the kernel overwrite a record as soon as it was
+/// given: see Release. One thread at a time, unless it says otherwise.
 class Ring {
  public:
   /// When the kernel may use the room of a record again.
@@ -38,6 +49,8 @@ class Ring {
   void go_on_at(std::uint64_t position) noexcept;
 
  private:
+  void came_to(std::uint64_t position) noexcept;
+
   using Position = std::atomic<unsigned long>;
   /// Pages of the kernel's, as bpf_ringbuf_map() in the kernel lays them out.
   class Pages {
