@@ -13,6 +13,19 @@
 #include "correlate/folding.hpp"
 
 namespace tracer::internal {
+namespace {
+
+/// The kernel side that took it in after an earlier one knows of no exec before: its program is the one that is known.
+bool runs_program(const TrackedProcess& tracked, std::uint64_t start_ns) noexcept {
+  return tracked.runs_program(start_ns) || (!tracked.base_known && start_ns == tracked.process->start_ns);
+}
+
+/// It was taken over after something that is heard of only now.
+void attach_before(TrackedProcess& tracked, std::uint64_t time_ns) noexcept {
+  if (!tracked.ledger_known && tracked.attached_ns) tracked.attached_ns = std::min(*tracked.attached_ns, time_ns);
+}
+
+}  // namespace
 
 Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, SampleTable::ReadPss read_pss,
                        CgroupTable::FindPath find_path)
@@ -249,7 +262,8 @@ void Correlator::add_command(std::uint32_t pid, TrackAs as) {
   if (as.command) resolver_.add_command(pid);
   TrackedProcess* const tracked = processes_.find(pid);
   // It has executed nothing yet.
-  if (as.held && tracked != nullptr && tracked->runs_program(tracked->process->start_ns)) tracked->held = true;
+  if (as.held && tracked != nullptr && tracked->base_known && tracked->runs_program(tracked->process->start_ns))
+    tracked->held = true;
 }
 
 void Correlator::announce(TrackedProcess& tracked, std::vector<Event>& events) {
@@ -278,6 +292,7 @@ void Correlator::on(const StartRecord& record, std::vector<Event>& events) {
 
 void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
   TrackedProcess& tracked = process_of(record.identity, std::nullopt, events);
+  attach_before(tracked, record.identity.time_ns);
   const std::shared_ptr<const Process> before = tracked.process;
   auto process = std::make_shared<Process>(*before);
   processes_.fill(*process, record.identity);
@@ -300,7 +315,7 @@ void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
     event.ended.start_ns = record.ended_start_ns;
     event.ended.end_ns = record.identity.time_ns;
   }
-  if (!was_held && tracked.runs_program(record.ended_start_ns)) {
+  if (!was_held && runs_program(tracked, record.ended_start_ns)) {
     event.ended.program = before->program;
     if (!tracked.threads_pending && tracked.base_known)
       event.ended.account = ended_account(record, tracked.program_base);
@@ -348,13 +363,14 @@ void Correlator::add_changes(std::uint64_t time_ns, std::vector<Event>& events) 
 void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
   samples_.drop(record.identity.pid);
   TrackedProcess& tracked = process_of(record.identity, record.attached_ns, events);
+  attach_before(tracked, record.identity.time_ns);
   // It has ended without a command.
   if (std::exchange(tracked.held, false)) tracked.started_ns = record.attached_ns.value_or(tracked.started_ns);
   resolver_.read_again(tracked.place, *tracked.process);
   refresh_context(tracked, tracked.context_id);
   add_changes(record.identity.time_ns, events);
   std::shared_ptr<const Process> process = tracked.process;
-  const bool same = tracked.runs_program(record.program_start_ns);
+  const bool same = runs_program(tracked, record.program_start_ns);
   if (!same || !in_cgroup(*process->cgroup, record.identity.hierarchy, record.identity.cgroup_id)) {
     auto changed = std::make_shared<Process>(*process);
     processes_.fill(*changed, record.identity);
