@@ -50,11 +50,14 @@ Handed take_handed() {
     const std::string name = names.substr(0, names.find(':'));
     names.erase(0, name.size() + 1);
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-    if (name.starts_with(tracer::internal::Keeping::kPrefix)) {
+    const bool listens =
+        is_option(fd, SO_DOMAIN, AF_UNIX) && is_option(fd, SO_TYPE, SOCK_STREAM) && is_option(fd, SO_ACCEPTCONN, 1);
+    // Whatever the unit's name is: what is stored is no socket.
+    if (!listens && name.starts_with(tracer::internal::Keeping::kPrefix)) {
       handed.kept.push_back({name, tracer::internal::UniqueFd(fd)});
       continue;
     }
-    if (!is_option(fd, SO_DOMAIN, AF_UNIX) || !is_option(fd, SO_TYPE, SOCK_STREAM) || !is_option(fd, SO_ACCEPTCONN, 1))
+    if (!listens)
       throw tracer::Error({tracer::ErrorCode::kInvalidArgument,
                            0,
                            fmt::format("descriptor {} that was handed over is no Unix stream socket that listens", fd),
