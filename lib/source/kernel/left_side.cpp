@@ -86,7 +86,7 @@ class Joining {
     return seen;
   }
 
-  bool told_by_both(const CgroupEndRecord& record) const {
+  bool told_by_both(const CgroupEndRecord& record) {
     return ended_cgroups_.contains({record.hierarchy, record.cgroup_id});
   }
   template <class R>

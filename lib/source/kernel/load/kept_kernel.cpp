@@ -3,9 +3,12 @@
 
 #include <bpf/libbpf.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -114,6 +117,16 @@ void KeptKernel::take_programs(Family family, const bpf_object& object) {
   for_each_program(object, [&](bpf_program& program) {
     const int left = find(name_of("program", family, ::bpf_program__name(&program)));
     if (::dup3(left, ::bpf_program__fd(&program), O_CLOEXEC) < 0) throw OtherKernelSide();
+  });
+  // Since 1.5, libbpf maps the variables of maps that it has made itself only.
+  for_each_map(object, [](bpf_map& map) {
+    std::size_t bytes = 0;
+    void* const variables = const_cast<void*>(static_cast<const void*>(::bpf_map__initial_value(&map, &bytes)));
+    const std::uint32_t flags = ::bpf_map__map_flags(&map);
+    if (variables == nullptr || (flags & BPF_F_MMAPABLE) == 0) return;
+    const int protection = (flags & BPF_F_RDONLY_PROG) != 0 ? PROT_READ : PROT_READ | PROT_WRITE;
+    if (::mmap(variables, bytes, protection, MAP_SHARED | MAP_FIXED, ::bpf_map__fd(&map), 0) == MAP_FAILED)
+      throw OtherKernelSide();
   });
 }
 
