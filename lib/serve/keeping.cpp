@@ -152,7 +152,8 @@ void Keeping::take(Handed handed) {
   KeptKernel::Descriptors kernel;
   const std::string prefix = kernel_prefix(memo->side);
   for (auto& [name, fd] : handed)
-    if (name.starts_with(prefix) && memo->names.contains(name)) kernel.emplace(name.substr(prefix.size()), std::move(fd));
+    if (name.starts_with(prefix) && memo->names.contains(name))
+      kernel.emplace(name.substr(prefix.size()), std::move(fd));
   kernel_ = std::make_shared<KeptKernel>(std::move(kernel), memo->prints);
   kernel_->left_form(memo->form);
   kernel_->when_left_ends([this, prefix] {
@@ -242,9 +243,10 @@ void Keeping::restore(Reader& reader) {
     for (const auto& [id, process] : left_->living)
       left.processes.push_back({process.process, 0, process.exec_ns.value_or(id.first), now_ns});
     reader.go_on(std::move(left));
-    holder_.log(fmt::format("goes on with session {}: {} processes, {} announcements ({} of them hold no more), {} events{}",
-                            session_id_, left_->living.size(), left_said_.announcements.size(), refused,
-                            left_->events.size(), kernel_->continues() ? "" : "; with other programs in the kernel"));
+    holder_.log(
+        fmt::format("goes on with session {}: {} processes, {} announcements ({} of them hold no more), {} events{}",
+                    session_id_, left_->living.size(), left_said_.announcements.size(), refused, left_->events.size(),
+                    kernel_->continues() ? "" : "; with other programs in the kernel"));
   }
   left_said_ = {};
   reader.contexts().when_changed(

@@ -22,9 +22,9 @@ namespace tracer::internal {
 class KeptKernel;
 class Reader;
 
-/// What of a service outlives its process: the kernel side, its recent events, and what clients have said. Somebody else,
-/// such as systemd, holds the descriptors; after a kill, a crash or an upgrade the next process gets them, and goes on
-/// with the same session, so that nobody misses anything.
+/// What of a service outlives its process: the kernel side, its recent events, and what clients have said. Somebody
+/// else, such as systemd, holds the descriptors; after a kill, a crash or an upgrade the next process gets them, and
+/// goes on with the same session, so that nobody misses anything.
 class Keeping {
  public:
   struct Descriptor {

@@ -160,17 +160,14 @@ void Said::numbered(std::uint32_t number, const Context* context) noexcept try {
 
 void Said::announced(const Announcement& announcement, const Caller& caller) noexcept try {
   const std::uint64_t now_ns = boot_time_ns();
-  const auto expires_ns =
-      static_cast<std::uint64_t>(std::chrono::nanoseconds(announcement.expires_after).count());
+  const auto expires_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(announcement.expires_after).count());
   append(fmt::format("a {} {} {} {} {}", caller.uid, caller.pid, now_ns, now_ns + expires_ns,
                      to_line(AnnounceRequest{announcement})));
 } catch (...) {
   // Likewise.
 }
 
-void Said::command(pid_t pid) noexcept try {
-  append(fmt::format("t {} {}\n", pid, boot_time_ns()));
-} catch (...) {
+void Said::command(pid_t pid) noexcept try { append(fmt::format("t {} {}\n", pid, boot_time_ns())); } catch (...) {
   // Likewise.
 }
 

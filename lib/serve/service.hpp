@@ -117,7 +117,7 @@ class Service {
   const std::shared_ptr<Mail> mail_;
   std::vector<Newcomer> newcomers_;
   std::vector<std::shared_ptr<SinkRunner>> sinks_;  ///< Of add_sink(), where the session does not feed them.
-  std::vector<Event> round_;  ///< Taken, and not delivered: its end has not come.
+  std::vector<Event> round_;                        ///< Taken, and not delivered: its end has not come.
   bool asked_living_ = false;
   bool finishing_ = false;  ///< No round comes any more; its events may be there.
   std::size_t kept_viewers_ = 0;

@@ -21,8 +21,8 @@
 
 namespace tracer::internal {
 
-/// The recent events of a service, in memory that outlives it: a descriptor that somebody else holds, too. What is in it
-/// was delivered, also where a client or a recording has not got it yet. One thread, unless it says otherwise.
+/// The recent events of a service, in memory that outlives it: a descriptor that somebody else holds, too. What is in
+/// it was delivered, also where a client or a recording has not got it yet. One thread, unless it says otherwise.
 ///
 /// It has two halves, which are filled in turn. Each begins with what is needed to go on from there.
 class Spool {
@@ -54,8 +54,8 @@ class Spool {
       std::optional<std::uint64_t> exec_ns;  ///< Of its present program, if that is known.
       std::optional<std::uint64_t> attached_ns;
     };
-    std::vector<Viewer> viewers;   ///< As of the first of the events.
-    std::vector<Judged> events;    ///< The last ones.
+    std::vector<Viewer> viewers;  ///< As of the first of the events.
+    std::vector<Judged> events;   ///< The last ones.
     /// Of viewers that came between them: how many events were before.
     std::vector<std::pair<std::size_t, Viewer>> newcomers;
     std::uint64_t next = 1;    ///< The number of the event behind them, over all sights.
@@ -73,8 +73,8 @@ class Spool {
   Spool(const HostInfo& host, UniqueFd memory, const Left& left);
 
   int memory() const noexcept { return memory_.get(); }
-  /// A round of events, with their owners, all or none. `viewers`: as they are before it. False: there is no memory; they
-  /// are not in it.
+  /// A round of events, with their owners, all or none. `viewers`: as they are before it. False: there is no memory;
+  /// they are not in it.
   bool append(std::span<const Judged> events, const Position& position, std::span<const Viewer> viewers);
   /// A viewer has come, before the next event.
   bool append(std::span<const Viewer> viewers);

@@ -42,8 +42,8 @@ class ContextTable {
   /// The number that an earlier process gave these labels, which something living may have. Before all others, and each
   /// once. False: there is no such number.
   bool restore(std::uint32_t number, const Context& context);
-  /// Called, with the table locked, with each number that gets labels, and without them when it has none any more. Before
-  /// start.
+  /// Called, with the table locked, with each number that gets labels, and without them when it has none any more.
+  /// Before start.
   void when_changed(std::function<void(std::uint32_t number, const Context* context)> changed) {
     changed_ = std::move(changed);
   }

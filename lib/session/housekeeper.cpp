@@ -48,8 +48,7 @@ void Housekeeper::start(Clock::time_point now) {
 void Housekeeper::go_on(const std::map<std::string, std::uint64_t>& reported) {
   const Losses counted = source_.counters().losses;
   for (const auto& [cause, count] : reported)
-    if (const auto at = counted.find(cause); at != counted.end())
-      reported_losses_[cause] = std::min(count, at->second);
+    if (const auto at = counted.find(cause); at != counted.end()) reported_losses_[cause] = std::min(count, at->second);
 }
 
 void Housekeeper::work(Clock::time_point now) {

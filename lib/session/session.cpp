@@ -64,8 +64,8 @@ std::shared_ptr<internal::Reader> internal::SessionAccess::reader(const Session&
   return session.impl_->reader;
 }
 
-std::unique_ptr<Session> internal::SessionAccess::of_kernel(
-    const SessionOptions& options, const std::function<void(KernelSourceOptions&)>& adjust) {
+std::unique_ptr<Session> internal::SessionAccess::of_kernel(const SessionOptions& options,
+                                                            const std::function<void(KernelSourceOptions&)>& adjust) {
   ContextTable contexts(options.max_contexts);
   KernelSourceOptions kernel = kernel_options(checked(options), contexts);
   adjust(kernel);

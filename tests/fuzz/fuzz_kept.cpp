@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Reads what nobody's service has left: entries of a spool, with right checksums, which a fuzzer would not find by itself,
-/// and lines of what clients have said.
+/// Reads what nobody's service has left: entries of a spool, with right checksums, which a fuzzer would not find by
+/// itself, and lines of what clients have said.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -49,7 +49,8 @@ void read_spool(std::span<const std::uint8_t> input) {
   }();
   HalfHead head = before;
   while (input.size() >= 3) {
-    const std::size_t size = std::min<std::size_t>(input[1] | static_cast<std::size_t>(input[2]) << 8, input.size() - 3);
+    const std::size_t size =
+        std::min<std::size_t>(input[1] | static_cast<std::size_t>(input[2]) << 8, input.size() - 3);
     const auto payload = input.subspan(3, size);
     const EntryHead entry{input[0], static_cast<std::uint32_t>(size),
                           static_cast<std::uint32_t>(::crc32(0, payload.data(), static_cast<uInt>(size))), 0};

@@ -163,8 +163,8 @@ TEST_CASE("a process that is taken in by an exec has that exec once") {
   goes_on.exec(kShell, kAttachedNs + 43, 1000, "/bin/cat");
   goes_on.exit(kShell, kAttachedNs + 90, kAttachedNs + 43);
   const Joined joined(left, goes_on);
-  CHECK(collect::kinds_of(joined.stages.events) ==
-        std::vector{EventKind::kProcessStart, EventKind::kProcessExec, EventKind::kProcessExec, EventKind::kProcessExit});
+  CHECK(collect::kinds_of(joined.stages.events) == std::vector{EventKind::kProcessStart, EventKind::kProcessExec,
+                                                               EventKind::kProcessExec, EventKind::kProcessExit});
   CHECK(exes_at_exit(joined) == std::vector<std::string>{"/bin/cat"});
   CHECK(joined.stages.all<ProcessStart>()[0].time_ns == kShell.start_ns);
 }

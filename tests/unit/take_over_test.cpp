@@ -29,13 +29,15 @@ void take_over_shell(Stages& stages) {
 
 }  // namespace
 
-TEST_CASE("a process that is taken over keeps its words and its sums, and nothing is told of its program or its waits") {
+TEST_CASE(
+    "a process that is taken over keeps its words and its sums, and nothing is told of its program or its waits") {
   // As the kernel side says that was kept, and as one says that took it in anew.
   for (const std::uint64_t program_start_ns : {1100u, 1000u}) {
     CAPTURE(program_start_ns);
     Stages stages;
     take_over_shell(stages);
-    stages.push(wire::exit_record(kShell, {.time_ns = 9000, .program_start_ns = program_start_ns, .total = wire::counted(3)}));
+    stages.push(
+        wire::exit_record(kShell, {.time_ns = 9000, .program_start_ns = program_start_ns, .total = wire::counted(3)}));
     const auto exit = stages.last<ProcessExit>();
     CHECK(collect::kinds_of(stages.events) == std::vector{EventKind::kProcessExit});
     CHECK(exit.process->program->exe == "/bin/bash");

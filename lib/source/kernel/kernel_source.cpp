@@ -377,10 +377,11 @@ class KernelSource final : public Source, public Control {
     {
       const ReaderAwake awake(rings_);
       const std::uint64_t end = rings_.end_position();
-      consume_until([&] { return rings_.position() >= end; }, [&](Bytes bytes) {
-        yield(bytes, seen);
-        return true;
-      });
+      consume_until([&] { return rings_.position() >= end; },
+                    [&](Bytes bytes) {
+                      yield(bytes, seen);
+                      return true;
+                    });
     }
     join_sides(left.records(), seen.records(), attached_ns, feed);
     begin(feed);

@@ -58,7 +58,7 @@ class KernelLabels {
   std::atomic<std::uint64_t> refused_{0};
   std::mutex mutex_;  ///< What is said of a thread is one step: others may end or resume its labels meanwhile.
   std::uint64_t last_serial_ = 0;
-  Scopes open_;                         ///< By serial.
+  Scopes open_;                           ///< By serial.
   std::vector<std::uint64_t> left_ = {};  ///< Open ones of an earlier process.
   std::chrono::steady_clock::time_point left_until_{};
 };

@@ -75,9 +75,7 @@ class Joining {
   void note(const ThreadRecord& record) {
     if (record.newly_adopted) note_from(record.identity, record.attached_ns.value_or(record.identity.time_ns));
   }
-  void note(const ExecRecord& record) {
-    note_from(record.identity, record.identity.time_ns).execs.push_back(&record);
-  }
+  void note(const ExecRecord& record) { note_from(record.identity, record.identity.time_ns).execs.push_back(&record); }
   void note(const ExitRecord& record) { note_from(record.identity, record.identity.time_ns).ended = true; }
   void note(const CgroupEndRecord& record) { ended_cgroups_.emplace(record.hierarchy, record.cgroup_id); }
   Seen& note_from(const RecordIdentity& identity, std::uint64_t time_ns) {
@@ -150,8 +148,7 @@ void LeftSide::Unmapper::operator()(const tracer_slot* slots) const noexcept {
 LeftSide::LeftSide(KeptKernel& kept, const std::vector<std::uint64_t>& released)
     : same_form_(kept.left_has_form_of_now()), maps_(kept.take_left_rings()) {
   for (const UniqueFd& map : maps_) rings_.push_back(std::make_unique<Ring>(map.get(), Ring::Release::kAtOnce));
-  for (std::size_t i = 0; i < rings_.size() && released.size() == rings_.size(); ++i)
-    rings_[i]->go_on_at(released[i]);
+  for (std::size_t i = 0; i < rings_.size() && released.size() == rings_.size(); ++i) rings_[i]->go_on_at(released[i]);
   const UniqueFd table = kept.take_left_map(Family::kLifecycle, "processes");
   bpf_map_info info{};
   __u32 size = sizeof info;

@@ -33,12 +33,12 @@ class HeldFeed final : public Feed {
   std::vector<Record> records_;
 };
 
-/// What two kernel sides have told of the same host, while both were attached for a time, as one: first what only the one
-/// that was left has told, then what the one that `goes_on` has. That one was attached as a whole at `attached_ns`.
+/// What two kernel sides have told of the same host, while both were attached for a time, as one: first what only the
+/// one that was left has told, then what the one that `goes_on` has. That one was attached as a whole at `attached_ns`.
 void join_sides(std::span<const Record> left, std::span<const Record> goes_on, std::uint64_t attached_ns, Feed& to);
 
-/// The kernel side of an earlier process with other BPF programs, which can't be used: what its rings still hold, and what
-/// its table said of those that live.
+/// The kernel side of an earlier process with other BPF programs, which can't be used: what its rings still hold, and
+/// what its table said of those that live.
 class LeftSide {
  public:
   /// What `kept` was left with. `released`: up to there its rings were read.
@@ -47,8 +47,8 @@ class LeftSide {
   /// As Control::held_by_kernel(), of its table.
   std::optional<Control::Held> held(std::uint32_t pid, std::uint64_t start_ns) const;
 
-  /// Gives what its rings hold, in the order of time, once its programs are detached. Returns how many records could not
-  /// be read, as they have another form.
+  /// Gives what its rings hold, in the order of time, once its programs are detached. Returns how many records could
+  /// not be read, as they have another form.
   std::uint64_t read_rest(Decoder& decoder, Feed& feed);
 
  private:

@@ -93,8 +93,8 @@ class KernelFamily {
   virtual void unload(FamilySetup& setup) noexcept = 0;
   /// Throws as above.
   virtual void attach() = 0;
-  /// It was kept, and has told an earlier process of things of processes that began before that, or may have: nobody will
-  /// ask for the rest of that. What they do from now on it tells anew.
+  /// It was kept, and has told an earlier process of things of processes that began before that, or may have: nobody
+  /// will ask for the rest of that. What they do from now on it tells anew.
   virtual void go_on(std::uint64_t /*before_ns*/) {}
   /// Sees no more events; what iterators show of the living can still be read.
   virtual void end_events() noexcept = 0;

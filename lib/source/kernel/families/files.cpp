@@ -140,7 +140,7 @@ void FilesFamily::see_own_close() {
 
 void FilesFamily::go_on(std::uint64_t before_ns) {
   delete_keys<tracer_file_key>(::bpf_map__fd(skeleton_->maps.file_uses),
-                     [before_ns](const tracer_file_key& key) { return key.start_ns <= before_ns; });
+                               [before_ns](const tracer_file_key& key) { return key.start_ns <= before_ns; });
 }
 
 void FilesFamily::detach() noexcept { skeleton_.detach(); }

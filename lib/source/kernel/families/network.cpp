@@ -110,8 +110,9 @@ void NetworkFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
 void NetworkFamily::attach() { skeleton_.attach(id()); }
 
 void NetworkFamily::go_on(std::uint64_t before_ns) {
-  delete_keys<tracer_connection_key>(::bpf_map__fd(skeleton_->maps.connections),
-                     [before_ns](const tracer_connection_key& key) { return key.start_ns <= before_ns; });
+  delete_keys<tracer_connection_key>(
+      ::bpf_map__fd(skeleton_->maps.connections),
+      [before_ns](const tracer_connection_key& key) { return key.start_ns <= before_ns; });
 }
 
 void NetworkFamily::detach() noexcept { skeleton_.detach(); }

@@ -27,7 +27,8 @@ void WaitsFamily::check(const KernelTypes& types, std::vector<CheckItem>& items)
 }
 
 void WaitsFamily::load(FamilySetup& setup) {
-  skeleton_.load(id(), setup.keep, &::waits_bpf__open_opts, &::waits_bpf__destroy, [&](waits_bpf& bpf, const LibbpfLog&) {
+  skeleton_.load(
+      id(), setup.keep, &::waits_bpf__open_opts, &::waits_bpf__destroy, [&](waits_bpf& bpf, const LibbpfLog&) {
         bpf.rodata->own_pid_namespace = own_pid_namespace();
         bpf.rodata->thread_mask = setup.thread_places - 1;
         bpf.rodata->switch_tells_state = setup.types.switch_tells_state() ? 1 : 0;

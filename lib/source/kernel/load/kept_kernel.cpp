@@ -28,9 +28,7 @@ std::string name_of(const char* kind, Family family, std::string_view name) {
 }
 
 /// An iterator sees nothing by itself: the next process attaches one of its own.
-bool is_iterator(const bpf_program& program) {
-  return ::bpf_program__expected_attach_type(&program) == BPF_TRACE_ITER;
-}
+bool is_iterator(const bpf_program& program) { return ::bpf_program__expected_attach_type(&program) == BPF_TRACE_ITER; }
 
 template <class Take>
 void for_each_map(const bpf_object& object, const Take& take) {

@@ -22,9 +22,9 @@ namespace tracer::internal {
 /// What was kept belongs to another BPF object, or is not whole.
 struct OtherKernelSide {};
 
-/// The kernel side of a process that may be killed: its maps, programs and links, by name, so that somebody else can hold
-/// their descriptors and the next process goes on with them. Used while programs are loaded and attached, and by the
-/// reader.
+/// The kernel side of a process that may be killed: its maps, programs and links, by name, so that somebody else can
+/// hold their descriptors and the next process goes on with them. Used while programs are loaded and attached, and by
+/// the reader.
 class KeptKernel {
  public:
   using Descriptors = std::map<std::string, UniqueFd, std::less<>>;

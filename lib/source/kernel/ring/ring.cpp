@@ -91,7 +91,8 @@ void Ring::came_to(std::uint64_t position) noexcept {
 void Ring::release(std::uint64_t position) noexcept {
   unsigned long released = consumer_->load(std::memory_order_acquire);
   // Another thread may have come further.
-  while (position > released && !consumer_->compare_exchange_weak(released, position, std::memory_order_release)) continue;
+  while (position > released && !consumer_->compare_exchange_weak(released, position, std::memory_order_release))
+    continue;
 }
 
 void Ring::go_on_at(std::uint64_t position) noexcept {
