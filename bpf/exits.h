@@ -142,7 +142,7 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 		bpf_ringbuf_submit(record, wakeup_flags(ring));
 	}
 	process_leave(pid);
-	/* It had one if the kernel made it a thread without telling. */
+	/* It had one if the kernel made it a thread and no event said so. */
 	if (keep_ledgers)
 		forget_process_ledger(pid);
 }

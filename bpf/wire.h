@@ -48,7 +48,7 @@ struct tracer_wire_header {
 	__u32 size;	/* of the whole record, header included */
 	__u64 time_ns;	/* boot clock */
 	__u64 start_ns; /* boot clock, of the process (its first thread) */
-	__u32 pid;	/* thread group id, in the initial pid namespace */
+	__u32 pid;	/* thread group id, in the session's pid namespace */
 	__u32 cpu;
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_header) == 32, "wire layout");

@@ -55,6 +55,7 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
   if (given.max_threads) options.max_threads = *given.max_threads;
   if (given.max_cgroups) options.max_cgroups = *given.max_cgroups;
   options.engine_rules = given.engine_rules.value_or("");
+  options.secret_rules = given.secret_rules.value_or("");
   options.read_engine_notes = given.read_engine_notes;
   options.command_pid = command.value_or(0);
   options.history = outputs.history;

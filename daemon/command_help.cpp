@@ -188,6 +188,7 @@ void add_flag(CLI::App& app, const std::string& name, const std::string& descrip
 
 void add_rules_options(CLI::App& app) {
   add(app, "--engine-rules", "FILE", "Your own rules for engines, before the built-in ones");
+  add(app, "--secret-rules", "FILE", "Your own rules for secrets in arguments, in place of the built-in ones");
   add_flag(app, "--no-engine-notes", "Don't read names in files that engines have written");
 }
 

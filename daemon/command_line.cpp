@@ -246,6 +246,7 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.cgroup = value_of(app, "--cgroup");
   options.host = has_flag(app, "--host");
   options.engine_rules = value_of(app, "--engine-rules");
+  options.secret_rules = value_of(app, "--secret-rules");
   options.read_engine_notes = !has_flag(app, "--no-engine-notes");
   options.explain = has_flag(app, "--explain");
   options.rules = value_of(app, "--rules");

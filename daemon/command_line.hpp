@@ -63,6 +63,7 @@ struct Options {
   std::optional<std::string> cgroup;
   bool host = false;
   std::optional<std::string> engine_rules;  ///< In front of the built-in ones.
+  std::optional<std::string> secret_rules;  ///< In place of the built-in ones.
   bool read_engine_notes = true;
   bool explain = false;                  ///< Of dump: reasons instead of events.
   std::optional<std::string> trace;      ///< Files of the tasks that ended.

@@ -72,7 +72,7 @@ void read_families(const toml::table& table, tracer::SessionOptions& options, Ru
 void read_session(const toml::table& table, tracer::SessionOptions& options, RuleMistakes& mistakes) {
   check_keys(table, "[session]",
              {"families", "sample_interval_ms", "max_cost_percent", "ring_mib", "max_processes", "max_threads",
-              "max_cgroups", "engine_rules", "read_engine_notes"},
+              "max_cgroups", "engine_rules", "secret_rules", "read_engine_notes"},
              mistakes);
   read_families(table, options, mistakes);
   std::int64_t interval_ms = options.sample_interval.count();
@@ -91,6 +91,7 @@ void read_session(const toml::table& table, tracer::SessionOptions& options, Rul
   read_number(table, "max_threads", 1, kMost, options.max_threads, mistakes);
   read_number(table, "max_cgroups", 1, kMost, options.max_cgroups, mistakes);
   read_path(table, "engine_rules", true, options.engine_rules, mistakes);
+  read_path(table, "secret_rules", true, options.secret_rules, mistakes);
   if (table.get("read_engine_notes") != nullptr)
     options.read_engine_notes = read_flag(table, "read_engine_notes", mistakes);
 }

@@ -28,8 +28,8 @@ struct Figure {
   bool operator==(const Figure&) const = default;
 };
 
-/// Where processes spend their lives: the causes of a ProcessLedger, without its parts. For recordings of earlier
-/// versions: the causes of their threads' Ledger.
+/// Where processes spend their lives: the causes of a ProcessLedger, without its parts; where that is not known, the
+/// causes of their threads' Ledger.
 enum class TimeCause {
   kCpu,  ///< running_ns
   kRunQueue,

@@ -393,7 +393,6 @@ ContextResolver::Notes ContextResolver::read_notes(const Scope& scope, const Eng
   if (!path.empty()) answer = ask_notes_(asker, {path, notes.most_lines, !notes.begins.empty()}, process);
   if (answer.pending) return Notes::kPending;
   if (match_notes(notes, answer, captures)) return Notes::kRead;
-  ++notes_missing_;
   return Notes::kMissing;
 }
 

@@ -73,9 +73,6 @@ class ContextResolver {
   std::vector<ContextChange> take_changes() { return contexts_.take_changes(); }
   std::vector<ScopeMove> take_moves() { return announced_.take_moves(); }
 
-  /// Notes that could not be read, or held nothing that was looked for.
-  std::uint64_t notes_missing() const noexcept { return notes_missing_; }
-
  private:
   using Labels = std::pair<const Scope*, const Context*>;
 
@@ -114,7 +111,6 @@ class ContextResolver {
   std::map<Labels, std::weak_ptr<Scope>> by_labels_;
   std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> last_tasks_;  ///< By run and name.
   KeptScopes kept_;
-  std::uint64_t notes_missing_ = 0;
   std::set<std::uint32_t> commands_;  ///< Their pids, until they end.
 };
 

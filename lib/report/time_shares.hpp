@@ -7,8 +7,8 @@
 
 namespace tracer::internal {
 
-/// The largest first, by the ledger of processes, or where that is not known, as in recordings of earlier versions, by
-/// that of their threads; empty where neither is.
+/// The largest first, by the ledger of processes, or where that is not known, by that of their threads; empty where
+/// neither is.
 std::vector<TimeShare> time_shares(const std::optional<ProcessLedger>& processes, const std::optional<Ledger>& threads);
 
 /// Likewise, of a task or run as a whole.

@@ -96,6 +96,18 @@ class Contexts(support.TestCase):
         self.assertEqual(why.returncode, 0, why.stderr)
         self.assertRegex(why.stdout, r"sample +S7 +engine rule, mine\.job: argv = \[")
 
+    def test_own_rules_for_secrets_replace_the_built_in_ones(self):
+        rules = self.script("secrets.toml", 'schema = 1\n[[name]]\nparts = ["patient"]\n')
+        command = ("sh", "-c", "exit 0", "--patient=Ann", "--password=open")
+        events = self.events(*command, options=("--secret-rules", rules))
+        argv = [event["argv"] for event in support.of_kind(events, "process_exit") if event["exe"].endswith("sh")]
+        self.assertIn(["sh", "-c", "exit 0", "--patient=***", "--password=open"], argv)
+        for words in (("run", "--secret-rules", "/no/such/file", "--", "true"),
+                      ("explain", "--secret-rules", "/no/such/file", str(os.getpid()))):
+            missing = self.tracerd(*words)
+            self.assertNotEqual(missing.returncode, 0)
+            self.assertIn("/no/such/file", missing.stderr)
+
     def test_a_living_process_is_explained(self):
         folder = pathlib.Path(self.folder, "work/ab/0123456789abcdef0123456789abcd")
         folder.mkdir(parents=True)

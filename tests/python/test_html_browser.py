@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a browser without a network: it complains of nothing, shows what it should, and stays fluid."""
 
+import shutil
 import subprocess
 import unittest
 
@@ -70,11 +71,13 @@ class InBrowser(TestCase):
         self.assertEqual(len(self.texts(".row")), 6)
 
     def show_with_findings(self):
-        """A recording with a failure whose text is hostile, and one more than are shown at once."""
+        """A recording with failures whose texts are hostile, and more than are shown at once."""
         path = self.path("found.tracer")
-        text = "echo error\n"
+        text = ""
         for i in range(7):
-            text += f"cp /bin/false '{self.folder}/tool{i}<img src=x onerror=evil=1>'; '{self.folder}/tool{i}<img src=x onerror=evil=1>'\n"
+            tool = self.path(f"tool{i}<img src=x onerror=evil=1>")
+            shutil.copy("/bin/false", tool)
+            text += f"{recordings.TRACERD} task --name task{i} -- bash -c \"'{tool}'; true\"\n"
         subprocess.run([recordings.TRACERD, "run", "--no-live", "--record", path, "--run", "r", "--", "bash", "-c", text + "exit 0"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, timeout=recordings.DEADLINE_SECONDS)
         report = tracer.read(path).report

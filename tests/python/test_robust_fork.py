@@ -98,7 +98,7 @@ class Fork(unittest.TestCase):
                 s.__exit__(None, None, None)
                 return told, s.closed, s.processes.columns[:2]
 
-            self.assertEqual(in_child(work), str((["closed", "host", "task"], True, ("time_ns", "pid"))))
+            self.assertEqual(in_child(work), str((["closed", "host", "task", "tier", "tier_problems"], True, ("time_ns", "pid"))))
 
     def test_the_child_lets_go_of_it_without_a_word(self):
         sessions = [tracer.session()]
