@@ -16,6 +16,7 @@
 
 #include "base/unique_fd.hpp"
 #include "base/wakeup.hpp"
+#include "context/proven_owners.hpp"
 #include "dispatch/queue_state.hpp"
 #include "protocol/messages.hpp"
 #include "serve/charges.hpp"
@@ -94,6 +95,7 @@ class Service {
   const HostInfo host_;
   const Clock::time_point began_ = Clock::now();
   Charges charges_;
+  const std::shared_ptr<ProvenOwners> proven_owners_;
   Hub hub_;
   Workers workers_;
   std::shared_ptr<QueueState> queue_;

@@ -43,6 +43,7 @@ class Pipeline final : public Feed {
 
   /// With what reads the source.
   void use(UserIds user_ids) { correlator_.use(std::move(user_ids)); }
+  void use(std::shared_ptr<ProvenOwners> owners) { correlator_.use(std::move(owners)); }
   void add_command(std::uint32_t pid, TrackAs as) { correlator_.add_command(pid, as); }
   /// Whom a session's callers name: a process and its descendants. With what reads the source.
   void follow(std::uint32_t pid);

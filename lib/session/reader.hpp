@@ -48,6 +48,11 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
     const std::lock_guard turn(turn_);
     pipeline_.use(std::move(user_ids));
   }
+  /// For whom processes of root are noted that work for a user. Before start().
+  void use(std::shared_ptr<ProvenOwners> owners) {
+    const std::lock_guard turn(turn_);
+    pipeline_.use(std::move(owners));
+  }
   void start();
   void request_stop() noexcept;
   bool in_callback() const noexcept { return delivering_.load() == std::this_thread::get_id(); }

@@ -87,7 +87,9 @@ class Client:
         return self.data
 
 
-class Serve(support.TestCase):
+class ServeCase(support.TestCase):
+    """With a service of its own."""
+
     def setUp(self):
         super().setUp()
         self.socket = self.path("t.sock")
@@ -153,6 +155,8 @@ class Serve(support.TestCase):
         self.assertFalse(reply["ok"], reply)
         self.assertEqual(reply["code"], code, reply)
 
+
+class Serve(ServeCase):
     def test_each_user_sees_their_own_and_root_sees_all(self):
         self.serve()
         streams = {uid: self.subscribe(uid) for uid in (ALICE, BOB, 0)}
