@@ -55,6 +55,10 @@ Service::Service(Session& session, ServiceOptions options)
   if (!epoll_) throw Error({ErrorCode::kNoMemory, errno, "can't make a descriptor to wait on", {}, {}});
   reader_->use(UserIds(options_.subordinate_ids));
   reader_->use(proven_owners_);
+  if (options_.history) {
+    ask_history_ = options_.history->begin_to_answer();
+    reader_->use(std::move(options_.history));
+  }
   reader_->fill(queue_);
   for (const int fd : {queue_->fd(), workers_.fd(), mail_->wakeup.fd()}) {
     epoll_event event{EPOLLIN, {.u64 = static_cast<std::uint64_t>(fd)}};

@@ -91,10 +91,11 @@ class Service {
   std::string status_for(const Sight& sight, const Statistics& statistics) const;
 
   const std::shared_ptr<Reader> reader_;
-  const ServiceOptions options_;
+  ServiceOptions options_;
   const HostInfo host_;
   const Clock::time_point began_ = Clock::now();
   Charges charges_;
+  SessionHistory::Ask ask_history_;  ///< Empty: there is none.
   const std::shared_ptr<ProvenOwners> proven_owners_;
   Hub hub_;
   Workers workers_;

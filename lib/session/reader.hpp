@@ -53,6 +53,11 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
     const std::lock_guard turn(turn_);
     pipeline_.use(std::move(owners));
   }
+  /// In place of SessionOptions::history. Before start().
+  void use(std::unique_ptr<SessionHistory> history) {
+    const std::lock_guard turn(turn_);
+    pipeline_.use(std::move(history), source_->host().wall_offset_ns);
+  }
   void start();
   void request_stop() noexcept;
   bool in_callback() const noexcept { return delivering_.load() == std::this_thread::get_id(); }
