@@ -85,6 +85,9 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define PROC_PID_INIT_INO 0xEFFFFFFCU
 /* linux/magic.h */
 #define ANON_INODE_FS_MAGIC 0x09041934
+#define BTRFS_SUPER_MAGIC 0x9123683e
+#define FUSE_SUPER_MAGIC 0x65735546
+#define BCACHEFS_SUPER_MAGIC 0xca451a4e /* fs/bcachefs/bcachefs_format.h */
 /* linux/sched/sysctl.h, kernel/sched/sched.h: no limit on CPU time */
 #define RUNTIME_INF (~0ULL)
 /* asm/thread_info.h, of x86 and arm64: the member that says whether a system call is a 32-bit one, and its bit there */

@@ -111,6 +111,7 @@ struct pipe_inode_info {
 
 struct inode {
 	__u16 i_mode;
+	kuid_t i_uid;
 	__s64 i_size;
 	unsigned long i_ino;
 	__u32 i_generation;

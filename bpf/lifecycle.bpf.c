@@ -138,6 +138,20 @@ static __always_inline __u32 ended_peak(struct tracer_process *process, __u32 ma
 	return maxrss_pages > process->maxrss_pages ? TRACER_FLAG_PEAK_EXACT : 0;
 }
 
+/*
+ * Which folder the working directory is, whatever its path leads to elsewhere. Subvolumes have inodes of equal numbers,
+ * and whoever mounts by FUSE chooses them: there nothing is said.
+ */
+static __always_inline void fill_folder(struct tracer_wire_process_exec *record, struct inode *folder)
+{
+	__u64 magic = folder->i_sb->s_magic;
+	bool says = magic != BTRFS_SUPER_MAGIC && magic != BCACHEFS_SUPER_MAGIC && magic != FUSE_SUPER_MAGIC;
+
+	record->cwd_inode = says ? folder->i_ino : 0;
+	record->cwd_device = says ? folder->i_sb->s_dev : 0;
+	record->cwd_owner = says ? folder->i_uid.val : 0;
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 {
@@ -248,6 +262,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	if (!append_path(to, fs->pwd.dentry, fs->pwd.mnt, fs))
 		record->flags |= TRACER_FLAG_CWD_CUT;
 	record->cwd_size = to->used - sizeof(*record) - record->exe_size;
+	fill_folder(record, fs->pwd.dentry->d_inode);
 	record->argv_size = 0;
 	append_argv(to, mm, record);
 

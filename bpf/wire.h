@@ -186,6 +186,10 @@ struct tracer_wire_process_exec {
 	__u32 argv_size;		/* bytes of it that follow: all, or the first 3 KiB and the last 1 KiB */
 	__u32 cpus_allowed;		/* how many its thread may run on */
 	struct tracer_wire_waits waits; /* of the process, at this moment */
+	/* Of the folder that cwd leads to; inode 0: its number says nothing. */
+	__u64 cwd_inode;
+	__u32 cwd_device;
+	__u32 cwd_owner; /* a uid */
 };
 
 /*

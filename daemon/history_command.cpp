@@ -15,9 +15,9 @@
 #include <tracer/history.hpp>
 
 #include "commands.hpp"
+#include "history_json.hpp"
 #include "history_place.hpp"
 #include "privileges.hpp"
-#include "report/json_builder.hpp"
 #include "show/figures.hpp"
 #include "show/grid.hpp"
 #include "show/printable.hpp"
@@ -28,7 +28,6 @@ using namespace tracer::internal;
 namespace {
 
 constexpr std::size_t kMostName = 40;
-constexpr std::size_t kMostRuns = 1000;
 constexpr std::size_t kMostRunsShown = 10;
 
 bool is_wanted(const Options& options, const std::string& pipeline) {
@@ -51,13 +50,18 @@ std::string day_of(std::uint64_t time_s) {
   return fmt::format("{:%Y-%m-%d}", fmt::localtime(static_cast<std::time_t>(time_s)));
 }
 
+/// In the history of a service with its owner.
+std::string pipeline_of(const std::string& pipeline, const std::optional<std::uint32_t>& owner_uid) {
+  const std::string name = pipeline.empty() ? kUnknownFigure : visible(pipeline, kMostName);
+  return owner_uid ? fmt::format("{} (uid {})", name, *owner_uid) : name;
+}
+
 /// The newest first.
 std::string runs_of(const std::vector<tracer::HistoryRun>& runs) {
   Grid grid({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
   grid.add({"newest runs", "pipeline", "ended", "took", "tasks", ""});
   for (std::size_t i = 0; i < std::min(runs.size(), kMostRunsShown); ++i)
-    grid.add({visible("run:" + runs[i].run_key, kMostName),
-              runs[i].pipeline.empty() ? kUnknownFigure : visible(runs[i].pipeline, kMostName),
+    grid.add({visible("run:" + runs[i].run_key, kMostName), pipeline_of(runs[i].pipeline, runs[i].owner_uid),
               day_of(runs[i].end_time_s), format_duration(runs[i].wall_ns), std::to_string(runs[i].tasks),
               visible(runs[i].outcome, kMostName)});
   return runs.empty() ? std::string() : grid.text() + '\n';
@@ -72,9 +76,9 @@ std::string table_of(const tracer::History& history, const Options& options, con
   for (const tracer::HistoryKind& kind : kinds) {
     const tracer::Expectation usual = history.expect(kind.kind, options.input_bytes);
     tasks += kind.tasks;
-    grid.add({kind.kind.pipeline.empty() ? kUnknownFigure : visible(kind.kind.pipeline, kMostName),
-              visible(kind.kind.step, kMostName), std::to_string(kind.tasks),
-              std::to_string(kind.tasks - kind.succeeded), text_of(usual.wall_ns, format_duration),
+    grid.add({pipeline_of(kind.kind.pipeline, kind.kind.owner_uid), visible(kind.kind.step, kMostName),
+              std::to_string(kind.tasks), std::to_string(kind.tasks - kind.succeeded),
+              text_of(usual.wall_ns, format_duration),
               usual.wall_ns ? format_duration(usual.wall_ns->p90) : kUnknownFigure,
               text_of(usual.cpu_ns, format_duration), text_of(usual.peak_bytes, format_bytes),
               text_of(usual.read_bytes, format_bytes), day_of(kind.last_time_s)});
@@ -92,54 +96,13 @@ std::string table_of(const tracer::History& history, const Options& options, con
                     tracer::History::kLeast);
 }
 
-void put_usual(JsonBuilder& json, const char* name, const std::optional<tracer::Usual>& usual) {
-  if (!usual) return;
-  json.object(name, [&] {
-    json.put("median", usual->median);
-    json.put("p90", usual->p90);
-    json.put("spread", usual->spread);
-    json.put("most", usual->most);
-    json.put("n", usual->n);
-    json.put("basis", std::string(to_string(usual->basis)));
-  });
-}
-
 std::string json_of(const tracer::History& history, const Options& options, const std::filesystem::path& file) {
-  std::string text;
-  JsonBuilder json(text);
-  json.object([&] {
-    json.put("file", file.string());
-    json.list("kinds", kinds_of(history, options), [&](const tracer::HistoryKind& kind) {
-      json.object([&] {
-        json.put("pipeline", kind.kind.pipeline);
-        json.put("step", kind.kind.step);
-        json.put("engine", kind.kind.engine);
-        json.put("tasks", kind.tasks);
-        json.put("succeeded", kind.succeeded);
-        json.put("last_time_s", kind.last_time_s);
-        const tracer::Expectation usual = history.expect(kind.kind, options.input_bytes);
-        put_usual(json, "wall_ns", usual.wall_ns);
-        put_usual(json, "cpu_ns", usual.cpu_ns);
-        put_usual(json, "peak_bytes", usual.peak_bytes);
-        put_usual(json, "read_bytes", usual.read_bytes);
-        put_usual(json, "written_bytes", usual.written_bytes);
-      });
-    });
-    std::vector<tracer::HistoryRun> runs;
-    for (const tracer::HistoryRun& run : history.runs())
-      if (is_wanted(options, run.pipeline) && runs.size() < kMostRuns) runs.push_back(run);
-    json.list("runs", runs, [&](const tracer::HistoryRun& run) {
-      json.object([&] {
-        json.put("run_key", run.run_key);
-        json.put("pipeline", run.pipeline);
-        json.put("end_time_s", run.end_time_s);
-        json.put("wall_ns", run.wall_ns);
-        json.put("tasks", run.tasks);
-        json.put("outcome", run.outcome);
-      });
-    });
-  });
-  return text + '\n';
+  HistoryAnswer answer;
+  for (const tracer::HistoryKind& kind : kinds_of(history, options))
+    answer.kinds.push_back({kind, history.expect(kind.kind, options.input_bytes)});
+  for (const tracer::HistoryRun& run : history.runs())
+    if (is_wanted(options, run.pipeline) && answer.runs.size() < HistoryAnswer::kMostRuns) answer.runs.push_back(run);
+  return history_json(answer, file) + '\n';
 }
 
 }  // namespace

@@ -20,6 +20,9 @@
 #include <tracer/run.hpp>
 
 #include "commands.hpp"
+#include "history/history_file.hpp"
+#include "history/session_history.hpp"
+#include "history_json.hpp"
 #include "privileges.hpp"
 #include "say.hpp"
 #include "serve/keeping.hpp"
@@ -116,6 +119,23 @@ std::vector<tracer::internal::SubordinateIds> read_subordinate_ids() {
   });
 }
 
+/// While its folder can be written. Null: none is configured. Throws Error: kFileUnreadable, kFileUnwritable,
+/// kNewerSchema.
+std::unique_ptr<tracer::internal::SessionHistory> open_history(
+    const ServeConfig& config, const std::vector<tracer::internal::SubordinateIds>& subordinate_ids) {
+  using tracer::internal::HistoryFile;
+  if (config.history.empty()) return nullptr;
+  const bool can_write = !HistoryFile(config.history, HistoryFile::Access::kWrite).is_read_only();
+  if (!can_write)
+    throw Error({ErrorCode::kFileUnwritable,
+                 0,
+                 fmt::format("the history {} can only be read", config.history.string()),
+                 "see whether its folder can be written, or name another [history] file",
+                 {}});
+  return std::make_unique<tracer::internal::SessionHistory>(config.history, HistoryFile::Access::kWrite,
+                                                            tracer::internal::UserIds(subordinate_ids));
+}
+
 void raise_descriptor_limit() noexcept {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -199,6 +219,10 @@ int serve_command(const Options& options) {
   manager.tell("STATUS=loading");
   raise_descriptor_limit();
   ServeRecordings recordings(config.recordings);
+  service_options.history = open_history(config, service_options.subordinate_ids);
+  service_options.history_json = [file = config.history](const tracer::internal::HistoryAnswer& answer) {
+    return history_json(answer, file);
+  };
   Sockets sockets = open_sockets(config, std::move(handed.sockets));
   Signals signals;
   go_ahead_of_others();

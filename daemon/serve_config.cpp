@@ -152,7 +152,7 @@ std::optional<gid_t> gid_of(const std::string& name) {
 ServeConfig parse_serve_config(std::string_view text, std::string_view origin) {
   ServeConfig config;
   tracer::internal::read_rules(text, origin, [&config](const toml::table& root, RuleMistakes& mistakes) {
-    check_keys(root, "the file", {"schema", "socket", "session", "recordings", "limits", "share"}, mistakes);
+    check_keys(root, "the file", {"schema", "socket", "session", "recordings", "history", "limits", "share"}, mistakes);
     if (const auto* socket = table_of(root, "socket", mistakes)) {
       check_keys(*socket, "[socket]", {"path", "admin_path"}, mistakes);
       read_path(*socket, "path", false, config.socket, mistakes);
@@ -161,6 +161,10 @@ ServeConfig parse_serve_config(std::string_view text, std::string_view origin) {
     if (const auto* session = table_of(root, "session", mistakes)) read_session(*session, config.session, mistakes);
     if (const auto* recordings = table_of(root, "recordings", mistakes))
       read_recordings(*recordings, config.recordings, mistakes);
+    if (const auto* history = table_of(root, "history", mistakes)) {
+      check_keys(*history, "[history]", {"file"}, mistakes);
+      read_path(*history, "file", true, config.history, mistakes);
+    }
     if (const auto* limits = table_of(root, "limits", mistakes)) read_limits(*limits, config.limits, mistakes);
     tracer::internal::for_each_table(root, "share", mistakes, [&](const toml::table& share) {
       check_keys(share, "[[share]]", {"owner", "group"}, mistakes);

@@ -26,6 +26,7 @@ struct ServeConfig {
     std::chrono::hours max_age{7 * 24};
   };
   Recordings recordings = {};
+  std::filesystem::path history = {};  ///< Empty: none is kept.
   tracer::internal::ServeLimits limits = {};
   struct Share {
     std::string owner;

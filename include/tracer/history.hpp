@@ -21,6 +21,7 @@ struct TaskKind {
   std::string pipeline;
   std::string step;  ///< Of a task without a step, and of a command without tasks: the tool.
   std::string engine;
+  std::optional<std::uint32_t> owner_uid = {};  ///< In the history of a service, which keeps its users' tasks apart.
 
   auto operator<=>(const TaskKind&) const = default;
 };
@@ -72,7 +73,8 @@ struct HistoryRun {
   std::uint64_t end_time_s = 0;  ///< Unix time.
   std::uint64_t wall_ns = 0;
   std::uint64_t tasks = 0;
-  std::string outcome;  ///< "succeeded", "failed", "killed" or "unknown".
+  std::string outcome;                          ///< "succeeded", "failed", "killed" or "unknown".
+  std::optional<std::uint32_t> owner_uid = {};  ///< As in TaskKind.
 };
 
 /// A history as it was when it was opened. Thread-safe.

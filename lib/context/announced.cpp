@@ -76,6 +76,10 @@ void add_key(Announced& announced, const InWorkDir& key, const Caller& caller) {
   const std::string path = folder(key.path, "work directory");
   refuse_others(path.c_str(), path, caller);
   announced.key = "d" + path;
+  announced.mount_namespace = host_mount_namespace();
+  announced.folder = folder_at(path);
+  // It may have changed hands meanwhile.
+  if (announced.folder && caller.uid != 0 && announced.folder->owner != caller.uid) announced.folder.reset();
 }
 
 void add_key(Announced& announced, const OfProcess& key, const Caller& caller) {

@@ -74,7 +74,7 @@ void AnnouncedScopes::look(ContextPlace& place, const Process& process) {
   place.looked_at = announcements_.epoch();
   if (place.elsewhere) return;
   const std::shared_ptr<Scope> before = place.scope;
-  compare(place.scope, place.above, process, false);
+  compare(place.scope, place.above, process, place.folder, false);
   if (place.self && before != place.scope) place.self->scope = place.self->announced = place.scope;
 }
 
@@ -82,12 +82,12 @@ void AnnouncedScopes::look(Lineage& lineage) {
   if (lineage.looked_at == announcements_.epoch()) return;
   lineage.looked_at = announcements_.epoch();
   const std::shared_ptr<Scope> before = lineage.scope;
-  compare(lineage.scope, lineage.up, *lineage.process, lineage.ended);
+  compare(lineage.scope, lineage.up, *lineage.process, lineage.folder, lineage.ended);
   if (before != lineage.scope) lineage.announced = lineage.scope;
 }
 
 void AnnouncedScopes::compare(std::shared_ptr<Scope>& scope, const std::shared_ptr<Lineage>& above,
-                              const Process& process, bool ended) {
+                              const Process& process, const std::optional<Folder>& folder, bool ended) {
   if (above) {
     look(*above);
     follow(scope, *above);
@@ -98,7 +98,7 @@ void AnnouncedScopes::compare(std::shared_ptr<Scope>& scope, const std::shared_p
   // What is found changes what the scope says.
   std::vector<Label> labels;
   if (scope && announcements_.any_of_labels()) labels = contexts_.of(*scope).labels;
-  announcements_.find(process, labels, found);
+  announcements_.find(process, folder, labels, found);
   if (!announcements_.any_below()) return;
   std::size_t left = kMostCompared;
   for (const Lineage* each = above.get(); each != nullptr && left != 0; each = each->up.get())
@@ -158,6 +158,7 @@ void AnnouncedScopes::meet(Announcements::Known& known, std::string_view key, st
     known.said = true;
     say(*announced, known.context(), known.requested(), process);
   }
+  if (known.folder) announced->folder = known.folder;
   if (!is_in(scope.get(), announced.get())) contexts_.joined(*announced, process.uid, true);
   join(scope, announced);
 }

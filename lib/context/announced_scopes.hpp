@@ -48,7 +48,7 @@ class AnnouncedScopes {
  private:
   void look(Lineage& lineage);
   void compare(std::shared_ptr<Scope>& scope, const std::shared_ptr<Lineage>& above, const Process& process,
-               bool ended);
+               const std::optional<Folder>& folder, bool ended);
   void follow(std::shared_ptr<Scope>& scope, const Lineage& above);
   void meet(Announcements::Known& known, std::string_view key, std::shared_ptr<Scope>& scope, const Process& process,
             bool ended);

@@ -8,6 +8,7 @@
 
 #include "base/context_fields.hpp"
 #include "context/layers.hpp"
+#include "context/task_folder.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -131,6 +132,7 @@ void Announcements::go_on(Known& known, const Known& before) {
   if (before.uid != known.uid || before.started_from_ns != known.started_from_ns) return;
   known.scope = before.scope;
   known.met = before.met;
+  if (!known.folder) known.folder = before.folder;
 }
 
 bool Announcements::add(Announced announced, std::uint64_t now_ns) {
@@ -139,6 +141,8 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
   known.cost = announced.cost();
   known.packed = std::move(announced.packed);
   known.uid = announced.uid;
+  known.folder = announced.folder;
+  known.mount_namespace = announced.mount_namespace;
   known.started_from_ns = announced.started_from_ns;
   known.started_until_ns = announced.started_until_ns;
   known.expires_ns = now_ns + std::min(announced.expires_after_ns, ~std::uint64_t{0} - now_ns);
@@ -199,36 +203,54 @@ void Announcements::meet(Known& known, std::string_view key, const Found& found)
   found(known, key);
 }
 
-void Announcements::found_in(const std::string& key, const Process& process, const Found& found) {
+/// `folder`: to which the path leads that the key names; absent: not known, or it names none.
+bool Announcements::is_about(Known& known, const Process& process, const std::optional<Folder>& folder) {
+  if (!may_speak_for(known, process))
+    return folder && known.folder && works_for(known.uid, *known.folder, process, *folder);
+  if (!folder) return true;
+  if (known.folder && contradict(*known.folder, *folder)) return false;
+  // It was not there yet, or another one, when it was announced.
+  if (known.mount_namespace != 0 && folder->mount_namespace == known.mount_namespace &&
+      (known.uid == 0 || folder->owner == known.uid))
+    known.folder = folder;
+  return true;
+}
+
+void Announcements::found_in(const std::string& key, const Process& process, const std::optional<Folder>& folder,
+                             const Found& found) {
   const auto known = known_.find(key);
-  if (known == known_.end() || !began_within(known->second, process) || !may_speak_for(known->second, process)) return;
+  if (known == known_.end() || !began_within(known->second, process) || !is_about(known->second, process, folder))
+    return;
   meet(known->second, known->first, found);
 }
 
-/// Each folder on the way to `path`, itself included.
-void Announcements::found_along(char kind, std::string_view path, const Process& process, const Found& found) {
+/// Each folder on the way to `path`, and `path` itself, which leads to `folder`.
+void Announcements::found_along(char kind, std::string_view path, const Process& process,
+                                const std::optional<Folder>& folder, const Found& found) {
   if (!has(kind) || !is_absolute_below_root(path)) return;
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    found_in(scratch_.assign(1, kind).append(path.substr(0, end)), process, found);
-    if (end == std::string_view::npos) return;
+    scratch_.assign(1, kind).append(path.substr(0, end));
+    if (end == std::string_view::npos) return found_in(scratch_, process, folder, found);
+    found_in(scratch_, process, {}, found);
   }
 }
 
-void Announcements::find(const Process& process, const std::vector<Label>& labels, const Found& found) {
+void Announcements::find(const Process& process, const std::optional<Folder>& folder, const std::vector<Label>& labels,
+                         const Found& found) {
   if (known_.empty()) return;
-  if (process.cgroup->path) found_along('c', *process.cgroup->path, process, found);
+  if (process.cgroup->path) found_along('c', *process.cgroup->path, process, {}, found);
   if (has('i') && process.cgroup->container_id) {
     const std::string& id = *process.cgroup->container_id;
     // By its whole id or a part of it.
     for (std::size_t size = 12; size <= id.size(); ++size) {
-      found_in(scratch_.assign("i").append(id, 0, size), process, found);
+      found_in(scratch_.assign("i").append(id, 0, size), process, {}, found);
     }
   }
   if (has('l'))
     for (const Label& label : labels)
-      found_in(scratch_.assign("l").append(label.name).append("=").append(label.value), process, found);
-  if (process.program->cwd) found_along('d', *process.program->cwd, process, found);
-  if (has('p')) found_in(scratch_.assign("p").append(std::to_string(process.pid)), process, found);
+      found_in(scratch_.assign("l").append(label.name).append("=").append(label.value), process, {}, found);
+  if (process.program->cwd) found_along('d', *process.program->cwd, process, folder, found);
+  if (has('p')) found_in(scratch_.assign("p").append(std::to_string(process.pid)), process, {}, found);
 }
 
 std::size_t Announcements::find_below(const Process& ancestor, const Process& process, std::size_t most,

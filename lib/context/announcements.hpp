@@ -19,6 +19,7 @@
 
 #include "base/caller.hpp"
 #include "base/counter.hpp"
+#include "base/folder.hpp"
 #include "base/user_ids.hpp"
 #include "context/announcement_shares.hpp"
 #include "context/scope.hpp"
@@ -34,7 +35,9 @@ struct Announced {
   std::uint64_t started_from_ns = 0;  ///< Of the process that the key names.
   std::uint64_t started_until_ns = ~std::uint64_t{0};
   std::uint64_t expires_after_ns = 0;
-  uid_t uid = 0;  ///< Who announced it. Not 0: it says nothing of other users' processes.
+  uid_t uid = 0;                      ///< Who announced it. Not 0: it says nothing of other users' processes.
+  std::optional<Folder> folder = {};  ///< Of a work directory: that was there.
+  std::uint32_t mount_namespace = 0;  ///< In which the path of a work directory is meant; 0: not known.
 
   AnnouncementCost cost() const;
 };
@@ -56,7 +59,9 @@ class Announcements {
     std::uint64_t started_from_ns = 0;
     std::uint64_t started_until_ns = ~std::uint64_t{0};
     std::uint64_t expires_ns = 0;
-    uid_t uid = 0;  ///< As in Announced.
+    uid_t uid = 0;                      ///< As in Announced.
+    std::optional<Folder> folder = {};  ///< Likewise, or as one of the announcer's processes has it.
+    std::uint32_t mount_namespace = 0;  ///< As in Announced.
     AnnouncementCost cost = {};
     bool met = false;
     bool said = false;  ///< `packed`, of `scope`.
@@ -76,8 +81,10 @@ class Announcements {
   bool empty() const noexcept { return size() == 0; }
 
   using Found = std::function<void(Known&, std::string_view key)>;
-  /// Calls found for each that is about a process which runs this program, the widest first.
-  void find(const Process& process, const std::vector<Label>& labels, const Found& found);
+  /// Calls found for each that is about a process which runs this program, the widest first. `folder`: where it works;
+  /// in a container, the same path may lead to another one than was meant. Absent: not known.
+  void find(const Process& process, const std::optional<Folder>& folder, const std::vector<Label>& labels,
+            const Found& found);
   /// Likewise for those about descendants of `ancestor`; compares with so many of them at most, and returns with how
   /// many.
   std::size_t find_below(const Process& ancestor, const Process& process, std::size_t most, const Found& found);
@@ -107,8 +114,11 @@ class Announcements {
   template <class Done>
   void drop_if(Done done);
   void drop_done(std::uint64_t now_ns);
-  void found_in(const std::string& key, const Process& process, const Found& found);
-  void found_along(char kind, std::string_view path, const Process& process, const Found& found);
+  void found_in(const std::string& key, const Process& process, const std::optional<Folder>& folder,
+                const Found& found);
+  void found_along(char kind, std::string_view path, const Process& process, const std::optional<Folder>& folder,
+                   const Found& found);
+  bool is_about(Known& known, const Process& process, const std::optional<Folder>& folder);
   bool refuse(const Known& known);
   static void go_on(Known& known, const Known& before);
   bool may_speak_for(const Known& known, const Process& process) const noexcept;

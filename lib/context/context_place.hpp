@@ -8,6 +8,7 @@
 
 #include <tracer/process.hpp>
 
+#include "base/folder.hpp"
 #include "context/scope.hpp"
 
 namespace tracer::internal {
@@ -17,6 +18,7 @@ struct Lineage {
   std::shared_ptr<Lineage> up = {};             ///< Of its parent.
   std::shared_ptr<const Process> process = {};  ///< As it was last.
   std::shared_ptr<Scope> scope = {};            ///< Where it is, or was last.
+  std::optional<Folder> folder = {};            ///< As in ContextPlace.
   std::shared_ptr<Scope> announced = {};        ///< Where an announcement has put it after it had begun children.
   std::uint64_t looked_at = 0;                  ///< As ContextPlace::looked_at.
   std::size_t depth = 0;
@@ -33,6 +35,7 @@ struct ContextPlace {
   bool elsewhere = false;                       ///< See EngineRule::elsewhere.
   bool again = false;                           ///< See EngineRule::again; of what it has executed so far.
   std::shared_ptr<const Cgroup> cgroup = {};    ///< For which this was resolved.
+  std::optional<Folder> folder = {};            ///< In which its program began.
   std::shared_ptr<Lineage> above = {};          ///< Of its parent; null: it was not seen.
   std::shared_ptr<Lineage> self = {};           ///< Null: it has begun no process.
   std::uint64_t looked_at = 0;                  ///< The epoch of the announcements that were compared with it.

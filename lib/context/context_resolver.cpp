@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "context/layers.hpp"
 #include "context/notes.hpp"
+#include "context/task_folder.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -41,6 +42,12 @@ std::vector<std::string> recipe_paths(const EngineRule& rule, const Captures& ca
     if (!text.names().empty()) break;
   }
   return paths;
+}
+
+/// Whether what has this key is what the folder holds: the key is how the folder's path ends.
+bool stands_for(const std::optional<std::string>& folder, std::string_view key) {
+  if (!folder || !folder->ends_with(key)) return false;
+  return folder->size() == key.size() || key.front() == '/' || (*folder)[folder->size() - key.size() - 1] == '/';
 }
 
 /// What is below a user's own service manager may be called anything by that user.
@@ -76,6 +83,7 @@ ContextPlace ContextResolver::child_of(ContextPlace& parent, const std::shared_p
     parent.self->up = parent.above;
     parent.self->process = parent_process;
     parent.self->scope = parent.scope;
+    parent.self->folder = parent.folder;
     parent.self->looked_at = parent.looked_at;
     if (parent.above) parent.self->depth = parent.above->depth + 1;
     if (parent.self->depth > kMostLineage) shorten(*parent.self);
@@ -88,6 +96,7 @@ ContextPlace ContextResolver::child_of(ContextPlace& parent, const std::shared_p
   place.own_tree = parent.own_tree;
   place.elsewhere = parent.elsewhere;
   place.cgroup = parent.cgroup;
+  place.folder = parent.folder;
   place.above = parent.self;
   if (announcements().empty()) place.looked_at = parent.looked_at;
   return place;
@@ -122,6 +131,7 @@ void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const 
   if (place.self) {
     place.self->process = executing;
     place.self->scope = place.scope;
+    place.self->folder = place.folder;
   }
 }
 
@@ -225,6 +235,7 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   add_process(captures, process);
   std::string key = rule.key ? rule.key->fill(captures) : std::string();
   const bool shared = !key.empty();
+  const bool has_folder = shared && stands_for(process.program->cwd, key);
   if (!shared) key = captures.at("pid") + "-" + captures.at("start");
   key = fmt::format("{} {} {}", rule.engine, static_cast<int>(rule.begins), key);
   if (place.scope && place.scope->rules.size() >= kMostNested) return place.scope;
@@ -237,6 +248,7 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
                       rule.begins);
     lead(*scope, process);
   }
+  if (has_folder) scope->folder = place.folder;
   scope->rules.push_back(index);
   scope->in_task = scope->in_task || (rule.begins == Begins::kTask && !rule.in_run);
   if (rule.begins == Begins::kRun) {
@@ -456,6 +468,17 @@ std::shared_ptr<const Context> ContextResolver::context_of(ContextPlace& place, 
   if (place.scope && place.scope->note_pending) read_again(place, process);
   announced_.look(place, process);
   return place.scope ? contexts_.shared(*place.scope, place.own) : Process::no_context();
+}
+
+std::optional<uid_t> ContextResolver::proven_owner(const ContextPlace& place, const Process& process,
+                                                   std::uint32_t mount_namespace) const noexcept {
+  const std::optional<uid_t>& owner = process.context->owner_uid;
+  if (!owner || !place.folder) return std::nullopt;
+  for (const Scope* each = place.scope.get(); each != nullptr; each = each->outer.get())
+    if (each->folder && each->folder->mount_namespace == mount_namespace &&
+        works_for(*owner, *each->folder, process, *place.folder))
+      return owner;
+  return std::nullopt;
 }
 
 void ContextResolver::keep(const std::shared_ptr<Scope>& scope) {

@@ -68,6 +68,10 @@ class ContextResolver {
 
   /// With what was announced since it was asked for last.
   std::shared_ptr<const Context> context_of(ContextPlace& place, const Process& process);
+  /// Of a process of root whose context was asked for: for which user it works, in a folder that the user's task stands
+  /// for. `mount_namespace`: in which that folder was seen. Absent: that is not proven.
+  std::optional<uid_t> proven_owner(const ContextPlace& place, const Process& process,
+                                    std::uint32_t mount_namespace) const noexcept;
   std::shared_ptr<const Context> work_context_of(Scope& scope) { return contexts_.shared(scope, false); }
   /// See ScopeContexts and AnnouncedScopes.
   std::vector<ContextChange> take_changes() { return contexts_.take_changes(); }

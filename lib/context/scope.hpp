@@ -15,6 +15,7 @@
 #include <tracer/process.hpp>
 #include <tracer/task.hpp>
 
+#include "base/folder.hpp"
 #include "base/user_ids.hpp"
 #include "context/group_memory.hpp"
 #include "context/keys.hpp"
@@ -56,6 +57,7 @@ struct Scope : std::enable_shared_from_this<Scope> {
   Context said = {};
   std::shared_ptr<const Context> labels = {};  ///< Of a scope that labels begin: these; null: no such scope.
   Requested requested = {};                    ///< By whoever announced it.
+  std::optional<Folder> folder = {};           ///< That it stands for; absent: for none, or it is not known.
   std::string serves = {};                     ///< Of a run: see EngineRule::serves.
   std::unique_ptr<RecipeFiles> recipes = {};   ///< Of a run: see EngineRule::recipes; null: there are none.
   std::uint32_t leader_pid = 0;                ///< The process that it began with.

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "context/task_folder.hpp"
+
 namespace tracer::internal {
 
 std::string SharedScopes::of_user(const Process& process, const std::string& text) const {
@@ -22,6 +24,7 @@ std::shared_ptr<Scope> SharedScopes::find(const std::string& key, const ContextP
       if (each->begins == Begins::kPlace) return true;
     return false;
   };
+  std::shared_ptr<Scope> own;
   std::shared_ptr<Scope> others;
   std::size_t count = 0;
   const auto [begin, end] = by_key_.equal_range(key);
@@ -33,11 +36,20 @@ std::shared_ptr<Scope> SharedScopes::find(const std::string& key, const ContextP
     }
     ++each;
     if (is_in(place.scope.get(), known.get())) return known;
+    if (known->folder && place.folder && known->leader_program->cwd == process.program->cwd &&
+        contradict(*known->folder, *place.folder))
+      continue;
     const auto owner = contexts_.owner_of(*known);
-    if (contexts_.user_ids().same(owner, process.uid) || (!owner && !process.uid)) return known;
+    if (owner && known->folder && place.folder && works_for(*owner, *known->folder, process, *place.folder))
+      return known;
+    if (contexts_.user_ids().same(owner, process.uid) || (!owner && !process.uid)) {
+      if (!own) own = std::move(known);
+      continue;
+    }
     others = std::move(known);
     ++count;
   }
+  if (own) return own;
   if (count == 1 && by_cgroup) {
     contexts_.joined(*others, process.uid, true);
     return others;

@@ -27,9 +27,10 @@ class SharedScopes {
  public:
   explicit SharedScopes(ScopeContexts& contexts) : contexts_(contexts) {}
 
-  /// The scope with the key that the process may be in; null: none. Root's process, as in a container, joins the only
-  /// one that there is; in a pod, which need not be of this host's users, only root's. `by_cgroup`: root has put the
-  /// process there.
+  /// The scope with the key that the process may be in; null: none. Where the same path leads the process to another
+  /// folder than the one that the scope stands for, it is another one's. Root's process, as in a container, joins that
+  /// whose folder it works in, else the only one that there is; in a pod, which need not be of this host's users, only
+  /// root's. `by_cgroup`: root has put the process there.
   std::shared_ptr<Scope> find(const std::string& key, const ContextPlace& place, const Process& process,
                               bool by_cgroup);
   void add(const std::string& key, const std::shared_ptr<Scope>& scope) { by_key_.emplace(key, scope); }

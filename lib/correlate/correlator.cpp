@@ -195,6 +195,16 @@ void Correlator::refresh_context(TrackedProcess& tracked, std::uint32_t context_
   auto changed = std::make_shared<Process>(process);
   changed->context = std::move(context);
   tracked.process = std::move(changed);
+  note_owner(tracked);
+}
+
+/// Of root's processes: for which user they work.
+void Correlator::note_owner(TrackedProcess& tracked) {
+  if (!proven_owners_ || tracked.owner_noted || tracked.process->uid != 0u) return;
+  const auto owner = resolver_.proven_owner(tracked.place, *tracked.process, proven_owners_->mount_namespace());
+  if (!owner) return;
+  tracked.owner_noted = true;
+  proven_owners_->note(*tracked.process, tracked.program_start_ns, *owner);
 }
 
 /// Takes it out of the runs and tasks that it is in.
@@ -299,6 +309,8 @@ void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
   process->program = processes_.program_of(tracked, record.text, record.identity.comm);
   processes_.decide(tracked, *process);
   const bool ended_own = tracked.place.own;
+  tracked.place.folder = record.text.folder;
+  if (tracked.place.folder) tracked.place.folder->mount_namespace = process->mount_namespace.value_or(0);
   resolver_.executes(tracked.place, process);
   process->context = resolver_.context_of(tracked.place, *process);
   add_changes(record.identity.time_ns, events);
@@ -333,6 +345,7 @@ void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
   }
   tracked.process = std::move(process);
   tracked.program_start_ns = record.identity.time_ns;
+  note_owner(tracked);
   tracked.program_base = {sum_of(record.total, record.in_doubt), record.waits, record.process_waits,
                           record.missed_children_cpu_ns};
   tracked.base_known = true;

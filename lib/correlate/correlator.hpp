@@ -12,6 +12,7 @@
 
 #include "context/context_resolver.hpp"
 #include "context/open_labels.hpp"
+#include "context/proven_owners.hpp"
 #include "context/task_facts.hpp"
 #include "correlate/account.hpp"
 #include "correlate/device_samples.hpp"
@@ -56,6 +57,8 @@ class Correlator {
              CgroupTable::FindPath find_path = {});
 
   void use(UserIds user_ids) { resolver_.use(std::move(user_ids)); }
+  /// Notes there from now on for which users root's processes work.
+  void use(std::shared_ptr<ProvenOwners> owners) { proven_owners_ = std::move(owners); }
   /// The labels behind a context id of the records. Id 0 stands for "nobody said anything" and has none.
   void set_context(std::uint32_t id, std::shared_ptr<const Context> context) {
     processes_.set_context(id, std::move(context));
@@ -143,11 +146,13 @@ class Correlator {
   void announce(TrackedProcess& tracked, std::vector<Event>& events);
   void forget_unseen(Account& account, bool ledger_known = true) const noexcept;
   static void taken_in_again(TrackedProcess& tracked);
+  void note_owner(TrackedProcess& tracked);
   void note_growth(const std::vector<ProcessSample>& samples);
 
   Rules rules_;
   ContextResolver resolver_;
   OpenLabels open_labels_;
+  std::shared_ptr<ProvenOwners> proven_owners_;  ///< Null: nobody asks.
   TaskFacts facts_;
   CgroupTable cgroups_;
   ProgramTable programs_;

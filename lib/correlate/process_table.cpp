@@ -72,7 +72,11 @@ TrackedProcess& ProcessTable::add(const RecordIdentity& identity, std::optional<
     if (parent->context_id == identity.context_id) labels = nullptr;  // Said of the parent, perhaps better.
     process->pid_namespace = above.pid_namespace;
     process->mount_namespace = above.mount_namespace;
-    if (!attached_ns) process->program = above.program;
+    if (attached_ns) {
+      tracked.place.folder.reset();
+    } else {
+      process->program = above.program;
+    }
   }
   fill(*process, identity);
   if (labels) resolver_.label(tracked.place, labels, *process);

@@ -39,6 +39,7 @@ struct TrackedProcess {
   bool begin_in_doubt = false;   ///< How its program or, if it was held, all of it began was seen late.
   bool threads_pending = false;  ///< Threads of the program before were still ending then: its share is not exact.
   bool announced = false;        ///< Its ProcessStart was emitted.
+  bool owner_noted = false;      ///< In ProvenOwners.
   bool held = false;             ///< It waits, as a copy of this process, for its command to be executed.
   ProcessSums not_its_own;       ///< What it had consumed while it was held.
   std::uint64_t started_ns = 0;

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include <tracer/run.hpp>
 
 #include "base/unique_fd.hpp"
+#include "history/model.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -27,24 +29,27 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::int64_t kApplicationId = 0x54724873;
-constexpr std::int64_t kSchema = 1;
+constexpr std::int64_t kSchema = 2;
 constexpr milliseconds kOpenPatience{2000};
 
 constexpr const char* kTables = R"(
-CREATE TABLE kind (id INTEGER PRIMARY KEY, pipeline TEXT NOT NULL, step TEXT NOT NULL, engine TEXT NOT NULL,
-                   UNIQUE (pipeline, step, engine));
-CREATE TABLE task (id INTEGER PRIMARY KEY, kind_id INTEGER NOT NULL REFERENCES kind, run_key TEXT NOT NULL,
+CREATE TABLE kind (id INTEGER PRIMARY KEY, owner INTEGER, pipeline TEXT NOT NULL, step TEXT NOT NULL, engine TEXT NOT NULL);
+CREATE UNIQUE INDEX kind_key ON kind (pipeline, step, engine, coalesce(owner, -1));
+CREATE TABLE task (id INTEGER PRIMARY KEY, kind_id INTEGER NOT NULL REFERENCES kind, owner INTEGER, run_key TEXT NOT NULL,
                    task_key TEXT NOT NULL, end_time_s INTEGER NOT NULL, outcome INTEGER NOT NULL, attempt INTEGER NOT NULL,
                    cpus INTEGER NOT NULL, tool TEXT NOT NULL, wall_ns INTEGER, cpu_ns INTEGER, peak_bytes INTEGER,
                    read_bytes INTEGER, written_bytes INTEGER, requested_millicpus INTEGER, requested_memory_bytes INTEGER,
-                   requested_time_ns INTEGER, UNIQUE (run_key, task_key));
+                   requested_time_ns INTEGER);
+CREATE UNIQUE INDEX task_key ON task (run_key, task_key, coalesce(owner, -1));
 CREATE INDEX task_end ON task (end_time_s);
 CREATE INDEX task_kind ON task (kind_id, end_time_s);
-CREATE TABLE run (run_key TEXT PRIMARY KEY, pipeline TEXT NOT NULL, end_time_s INTEGER NOT NULL, wall_ns INTEGER NOT NULL,
-                  tasks INTEGER NOT NULL, outcome TEXT NOT NULL);
+CREATE INDEX task_owner ON task (owner, end_time_s) WHERE owner IS NOT NULL;
+CREATE TABLE run (id INTEGER PRIMARY KEY, owner INTEGER, run_key TEXT NOT NULL, pipeline TEXT NOT NULL,
+                  end_time_s INTEGER NOT NULL, wall_ns INTEGER NOT NULL, tasks INTEGER NOT NULL, outcome TEXT NOT NULL);
+CREATE UNIQUE INDEX run_key ON run (run_key, coalesce(owner, -1));
 CREATE INDEX run_end ON run (end_time_s);
+CREATE INDEX run_owner ON run (owner, end_time_s) WHERE owner IS NOT NULL;
 )";
-
 std::uint64_t now_s() {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
@@ -172,6 +177,9 @@ void HistoryFile::check_schema() {
   if (schema > kSchema)
     refuse(ErrorCode::kNewerSchema, path_, fmt::format("was written by a newer libtracer (schema {})", schema),
            "use that version, or name another file");
+  if (schema < kSchema)
+    refuse(ErrorCode::kFileUnreadable, path_, fmt::format("has an older layout (schema {})", schema),
+           "delete the file; it is made anew");
 }
 
 void HistoryFile::set_up_writing() {
@@ -183,8 +191,12 @@ void HistoryFile::set_up_writing() {
   }
   // What a crash of the machine may lose is the last run, not the file.
   database_->execute("PRAGMA synchronous = NORMAL");
-  const std::uint64_t now = now_s();
-  remove_old(now - std::min(now, kMostAge_s), kMostTasks);
+  remove_old_now();
+}
+
+void HistoryFile::remove_old_now() {
+  removed_old_s_ = now_s();
+  remove_old(removed_old_s_ - std::min(removed_old_s_, kMostAge_s), kMostTasks);
 }
 
 std::uint64_t HistoryFile::remove_old(std::uint64_t before_s, std::uint64_t most) {
@@ -202,8 +214,7 @@ std::uint64_t HistoryFile::remove_old(std::uint64_t before_s, std::uint64_t most
     removed += static_cast<std::uint64_t>(database_->changes());
   }
   Statement(*database_, "DELETE FROM run WHERE end_time_s < ?").bind(before_s).run();
-  Statement(*database_,
-            "DELETE FROM run WHERE run_key IN (SELECT run_key FROM run ORDER BY end_time_s DESC LIMIT -1 OFFSET ?)")
+  Statement(*database_, "DELETE FROM run WHERE id IN (SELECT id FROM run ORDER BY end_time_s DESC LIMIT -1 OFFSET ?)")
       .bind(most)
       .run();
   if (removed != 0) database_->execute("DELETE FROM kind WHERE id NOT IN (SELECT kind_id FROM task)");
@@ -226,26 +237,36 @@ std::uint64_t HistoryFile::prune(std::uint64_t before_s, std::uint64_t most) {
 namespace {
 
 constexpr std::string_view kTaskColumns =
-    "kind.pipeline, kind.step, kind.engine, tool, run_key, task_key, end_time_s, outcome, attempt, cpus, wall_ns, "
+    "kind.pipeline, kind.step, kind.engine, kind.owner, tool, run_key, task_key, end_time_s, outcome, attempt, cpus, "
+    "wall_ns, "
     "cpu_ns, "
     "peak_bytes, read_bytes, written_bytes, requested_millicpus, requested_memory_bytes, requested_time_ns "
     "FROM task JOIN kind ON kind.id = kind_id";
 constexpr std::string_view kNewestFirst = "ORDER BY end_time_s DESC, task.id DESC LIMIT ?";
 
+std::optional<std::uint32_t> owner_in(const Statement& rows, int column) {
+  const auto owner = rows.optional_number(column);
+  return owner ? std::optional(static_cast<std::uint32_t>(*owner)) : std::nullopt;
+}
+
+std::optional<std::uint64_t> bound(const std::optional<std::uint32_t>& owner) {
+  return owner ? std::optional<std::uint64_t>(*owner) : std::nullopt;
+}
+
 std::vector<PastTask> tasks_in(Statement& rows) {
   std::vector<PastTask> tasks;
   while (rows.step()) {
     PastTask task;
-    task.kind = {rows.text(0), rows.text(1), rows.text(2)};
-    task.tool = rows.text(3);
-    task.run_key = rows.text(4);
-    task.task_key = rows.text(5);
-    task.end_time_s = rows.number(6);
-    const std::uint64_t outcome = rows.number(7);
+    task.kind = {rows.text(0), rows.text(1), rows.text(2), owner_in(rows, 3)};
+    task.tool = rows.text(4);
+    task.run_key = rows.text(5);
+    task.task_key = rows.text(6);
+    task.end_time_s = rows.number(7);
+    const std::uint64_t outcome = rows.number(8);
     task.outcome = outcome <= 4 ? static_cast<Outcome>(outcome) : Outcome::kNotKnown;
-    task.attempt = rows.number(8);
-    task.cpus = rows.number(9);
-    int column = 10;
+    task.attempt = rows.number(9);
+    task.cpus = rows.number(10);
+    int column = 11;
     for (auto figure :
          {&PastTask::wall_ns, &PastTask::cpu_ns, &PastTask::peak_bytes, &PastTask::read_bytes, &PastTask::written_bytes,
           &PastTask::requested_millicpus, &PastTask::requested_memory_bytes, &PastTask::requested_time_ns})
@@ -269,13 +290,15 @@ std::vector<PastTask> HistoryFile::tasks() {
 
 std::vector<PastTask> HistoryFile::succeeded(const TaskKind& kind, std::uint64_t most) {
   try {
-    Statement rows(*database_,
-                   fmt::format("SELECT {} WHERE pipeline = ? AND step = ? AND engine = ? AND outcome = ? {}",
-                               kTaskColumns, kNewestFirst)
-                       .c_str());
+    Statement rows(
+        *database_,
+        fmt::format("SELECT {} WHERE pipeline = ? AND step = ? AND engine = ? AND kind.owner IS ? AND outcome = ? {}",
+                    kTaskColumns, kNewestFirst)
+            .c_str());
     rows.bind(kind.pipeline)
         .bind(kind.step)
         .bind(kind.engine)
+        .bind(bound(kind.owner_uid))
         .bind(static_cast<std::uint64_t>(Outcome::kSucceeded))
         .bind(most);
     return tasks_in(rows);
@@ -284,28 +307,91 @@ std::vector<PastTask> HistoryFile::succeeded(const TaskKind& kind, std::uint64_t
   }
 }
 
+namespace {
+
+constexpr std::string_view kRunColumns =
+    "SELECT run_key, pipeline, end_time_s, wall_ns, tasks, outcome, owner FROM run";
+
+std::vector<HistoryRun> runs_in(Statement& rows) {
+  std::vector<HistoryRun> runs;
+  while (rows.step())
+    runs.push_back(
+        {rows.text(0), rows.text(1), rows.number(2), rows.number(3), rows.number(4), rows.text(5), owner_in(rows, 6)});
+  return runs;
+}
+
+/// The rows that a question is about.
+std::string of_question(const HistoryQuestion& question, bool has_step) {
+  std::string where = " WHERE 1";
+  if (question.owners) {
+    // Numbers, which can't be anything else.
+    where += fmt::format(" AND owner IN ({})", fmt::join(*question.owners, ", "));
+  }
+  if (question.pipeline) where += " AND pipeline = ?";
+  if (has_step && question.step) where += " AND step = ?";
+  return where;
+}
+
+}  // namespace
+
 std::vector<HistoryRun> HistoryFile::runs() {
   try {
-    Statement rows(*database_, R"(
-      SELECT run_key, pipeline, end_time_s, wall_ns, tasks, outcome FROM run ORDER BY end_time_s DESC LIMIT ?)");
+    Statement rows(*database_, fmt::format("{} ORDER BY end_time_s DESC LIMIT ?", kRunColumns).c_str());
     rows.bind(kMostTasks);
-    std::vector<HistoryRun> runs;
-    while (rows.step())
-      runs.push_back({rows.text(0), rows.text(1), rows.number(2), rows.number(3), rows.number(4), rows.text(5)});
-    return runs;
+    return runs_in(rows);
   } catch (const SqlError& error) {
     refuse_reading(path_, error);
   }
 }
 
+HistoryAnswer HistoryFile::answer(const HistoryQuestion& question) {
+  HistoryAnswer found;
+  try {
+    Statement kinds(
+        *database_,
+        fmt::format("SELECT kind.pipeline, kind.step, kind.engine, kind.owner, count(*), sum(outcome = {}), "
+                    "max(end_time_s) FROM (SELECT * FROM kind{}) AS kind JOIN task ON kind.id = kind_id GROUP "
+                    "BY kind.id ORDER BY 1, 2, 3, 4 LIMIT {}",
+                    static_cast<int>(Outcome::kSucceeded), of_question(question, true), HistoryAnswer::kMostKinds + 1)
+            .c_str());
+    if (question.pipeline) kinds.bind(*question.pipeline);
+    if (question.step) kinds.bind(*question.step);
+    while (kinds.step())
+      found.kinds.push_back({{{kinds.text(0), kinds.text(1), kinds.text(2), owner_in(kinds, 3)},
+                              kinds.number(4),
+                              kinds.number(5),
+                              kinds.number(6)},
+                             {}});
+    Statement runs(*database_, fmt::format("{}{} ORDER BY end_time_s DESC LIMIT {}", kRunColumns,
+                                           of_question(question, false), HistoryAnswer::kMostRuns)
+                                   .c_str());
+    if (question.pipeline) runs.bind(*question.pipeline);
+    found.runs = runs_in(runs);
+  } catch (const SqlError& error) {
+    refuse_reading(path_, error);
+  }
+  if (found.kinds.size() > HistoryAnswer::kMostKinds)
+    throw Error({ErrorCode::kServiceRefused,
+                 0,
+                 fmt::format("the history has more than {} kinds of tasks", HistoryAnswer::kMostKinds),
+                 "name a pipeline, or a step",
+                 {}});
+  for (UsualKind& each : found.kinds) {
+    const std::vector<PastTask> past = succeeded(each.kind.kind, UsualOfKind::kMostTasks);
+    each.usual = UsualOfKind(internal::succeeded(past)).expect(question.input_bytes);
+  }
+  return found;
+}
+
 std::uint64_t HistoryFile::kind_id(const TaskKind& kind) {
-  Statement(*database_, "INSERT OR IGNORE INTO kind (pipeline, step, engine) VALUES (?, ?, ?)")
+  Statement(*database_, "INSERT OR IGNORE INTO kind (pipeline, step, engine, owner) VALUES (?, ?, ?, ?)")
       .bind(kind.pipeline)
       .bind(kind.step)
       .bind(kind.engine)
+      .bind(bound(kind.owner_uid))
       .run();
-  Statement known(*database_, "SELECT id FROM kind WHERE pipeline = ? AND step = ? AND engine = ?");
-  known.bind(kind.pipeline).bind(kind.step).bind(kind.engine);
+  Statement known(*database_, "SELECT id FROM kind WHERE pipeline = ? AND step = ? AND engine = ? AND owner IS ?");
+  known.bind(kind.pipeline).bind(kind.step).bind(kind.engine).bind(bound(kind.owner_uid));
   return known.step() ? known.number(0) : 0;
 }
 
@@ -319,19 +405,41 @@ void HistoryFile::remove_beyond(std::uint64_t kind_id) {
       .run();
 }
 
+/// No user takes the room of others, or more than is sensible.
+void HistoryFile::remove_beyond_of_owner(std::uint32_t owner) {
+  for (const char* table : {"task", "run"}) {
+    Statement(*database_, fmt::format("DELETE FROM {0} WHERE id IN (SELECT id FROM {0} WHERE owner = ? ORDER BY "
+                                      "end_time_s DESC, id DESC LIMIT -1 OFFSET ?)",
+                                      table)
+                              .c_str())
+        .bind(owner)
+        .bind(kMostOfOwner)
+        .run();
+  }
+  Statement(*database_, "DELETE FROM kind WHERE owner = ? AND id NOT IN (SELECT kind_id FROM task WHERE owner = ?)")
+      .bind(owner)
+      .bind(owner)
+      .run();
+}
+
 bool HistoryFile::add(const std::vector<PastTask>& tasks, const std::vector<HistoryRun>& runs, milliseconds patience) {
   try {
     database_->wait_at_most(patience);
+    constexpr std::uint64_t kDay_s = 24ull * 3600;
+    if (now_s() >= removed_old_s_ + kDay_s) remove_old_now();
     Transaction transaction(*database_);
     Statement add_task(*database_, R"(
-      INSERT OR REPLACE INTO task (kind_id, tool, run_key, task_key, end_time_s, outcome, attempt, cpus, wall_ns, cpu_ns,
+      INSERT OR REPLACE INTO task (kind_id, owner, tool, run_key, task_key, end_time_s, outcome, attempt, cpus, wall_ns, cpu_ns,
         peak_bytes, read_bytes, written_bytes, requested_millicpus, requested_memory_bytes, requested_time_ns)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))");
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))");
     std::map<TaskKind, std::uint64_t> kinds;
+    std::set<std::uint32_t> owners;
     for (const PastTask& task : tasks) {
       const auto [kind, is_new] = kinds.try_emplace(task.kind);
       if (is_new) kind->second = kind_id(task.kind);
+      if (task.kind.owner_uid) owners.insert(*task.kind.owner_uid);
       add_task.bind(kind->second)
+          .bind(bound(task.kind.owner_uid))
           .bind(task.tool)
           .bind(task.run_key)
           .bind(task.task_key)
@@ -351,15 +459,20 @@ bool HistoryFile::add(const std::vector<PastTask>& tasks, const std::vector<Hist
     }
     for (const auto& [kind, id] : kinds) remove_beyond(id);
     Statement add_run(*database_, R"(
-      INSERT OR REPLACE INTO run (run_key, pipeline, end_time_s, wall_ns, tasks, outcome) VALUES (?, ?, ?, ?, ?, ?))");
-    for (const HistoryRun& run : runs)
+      INSERT OR REPLACE INTO run (run_key, pipeline, end_time_s, wall_ns, tasks, outcome, owner)
+      VALUES (?, ?, ?, ?, ?, ?, ?))");
+    for (const HistoryRun& run : runs) {
+      if (run.owner_uid) owners.insert(*run.owner_uid);
       add_run.bind(run.run_key)
           .bind(run.pipeline)
           .bind(run.end_time_s)
           .bind(run.wall_ns)
           .bind(run.tasks)
           .bind(run.outcome)
+          .bind(bound(run.owner_uid))
           .run();
+    }
+    for (const std::uint32_t owner : owners) remove_beyond_of_owner(owner);
     transaction.commit();
     return true;
   } catch (const SqlError& error) {

@@ -11,6 +11,7 @@
 
 #include <tracer/history.hpp>
 
+#include "history/question.hpp"
 #include "history/rows.hpp"
 #include "history/sqlite.hpp"
 
@@ -22,13 +23,15 @@ class HistoryFile {
   static constexpr std::uint64_t kMostAge_s = 400ull * 24 * 3600;
   static constexpr std::uint64_t kMostTasks = 200'000;
   static constexpr std::uint64_t kMostTasksOfKind = 1000;
+  static constexpr std::uint64_t kMostOfOwner = 20'000;  ///< Tasks, and runs, where they have owners.
 
   enum class Access {
     kWrite,  ///< Made if it is not there. Where it can't be written, but read: is_read_only().
     kRead,
   };
-  /// What is older than kMostAge_s, or beyond kMostTasks, is removed, and in add() what is beyond kMostTasksOfKind.
-  /// Throws Error: kFileUnreadable (missing, damaged, or something else), kFileUnwritable, kNewerSchema.
+  /// What is older than kMostAge_s, or beyond kMostTasks, is removed, also once a day in add(), and there what is
+  /// beyond kMostTasksOfKind and kMostOfOwner. Throws Error: kFileUnreadable (missing, damaged, of an older layout, or
+  /// something else), kFileUnwritable, kNewerSchema.
   HistoryFile(const std::filesystem::path& path, Access access);
   ~HistoryFile();
   HistoryFile(const HistoryFile&) = delete;
@@ -43,6 +46,8 @@ class HistoryFile {
   /// Those of one kind that succeeded, the newest first, at most `most`. Throws Error(kFileUnreadable).
   std::vector<PastTask> succeeded(const TaskKind& kind, std::uint64_t most);
   std::vector<HistoryRun> runs();
+  /// Throws Error: kFileUnreadable; kServiceRefused where there are more kinds than an answer holds.
+  HistoryAnswer answer(const HistoryQuestion& question);
   /// In one transaction. False: another process writes for longer than `patience`. Throws Error(kFileUnwritable).
   bool add(const std::vector<PastTask>& tasks, const std::vector<HistoryRun>& runs, std::chrono::milliseconds patience);
   /// What ended before that Unix time, and the oldest tasks beyond `most`; the number of tasks. Throws
@@ -54,15 +59,18 @@ class HistoryFile {
   bool make();
   void check_schema();
   void set_up_writing();
+  void remove_old_now();
   std::uint64_t remove_old(std::uint64_t before_s, std::uint64_t most);
   std::uint64_t kind_id(const TaskKind& kind);
   void remove_beyond(std::uint64_t kind_id);
+  void remove_beyond_of_owner(std::uint32_t owner);
 
   std::filesystem::path path_;
   std::unique_ptr<Database> database_;
   bool read_only_ = false;
   bool new_ = false;
   pid_t pid_ = ::getpid();
+  std::uint64_t removed_old_s_ = 0;  ///< Unix time.
 };
 
 }  // namespace tracer::internal

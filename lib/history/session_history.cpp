@@ -28,13 +28,23 @@ std::string sentence_of(const Error& error) { return error.problems().front().wh
 
 }  // namespace
 
+/// A question, and what came of it.
+struct SessionHistory::Asked {
+  HistoryQuestion question;
+  bool answered = false;
+  HistoryAnswer answer;
+  std::exception_ptr failure;
+};
+
 struct SessionHistory::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::unique_ptr<HistoryFile> file;  ///< Null: there is no history, or no longer. Only the thread uses it.
   bool can_write = false;
+  bool dropped = false;  ///< A task that came while too many waited.
   std::deque<TaskKind> wanted;
   bool looking = false;
+  std::deque<std::shared_ptr<Asked>> asked;
   std::map<TaskKind, std::shared_ptr<const UsualOfKind>> known;
   std::vector<PastTask> tasks;  ///< Not written yet.
   std::vector<HistoryRun> runs;
@@ -49,8 +59,9 @@ struct SessionHistory::State {
     tasks.clear();
     runs.clear();
   }
-  /// The next two are called with the lock, and let go of it while they use the file.
+  /// The next three are called with the lock, and let go of it while they use the file.
   void look_up(std::unique_lock<std::mutex>& lock);
+  void answer(std::unique_lock<std::mutex>& lock);
   void write_what_is_there(std::unique_lock<std::mutex>& lock, milliseconds patience);
 };
 
@@ -77,6 +88,20 @@ void SessionHistory::State::look_up(std::unique_lock<std::mutex>& lock) {
     wanted.clear();
     give_up(why + ": this session is not all compared, nor all in it");
   }
+}
+
+void SessionHistory::State::answer(std::unique_lock<std::mutex>& lock) {
+  const std::shared_ptr<Asked> one = asked.front();
+  asked.pop_front();
+  write_what_is_there(lock, milliseconds(0));
+  lock.unlock();
+  try {
+    one->answer = file->answer(one->question);
+  } catch (...) {
+    one->failure = std::current_exception();
+  }
+  lock.lock();
+  one->answered = true;
 }
 
 void SessionHistory::State::write_what_is_there(std::unique_lock<std::mutex>& lock, milliseconds patience) {
@@ -107,9 +132,12 @@ void SessionHistory::State::write_what_is_there(std::unique_lock<std::mutex>& lo
 void SessionHistory::work(const std::shared_ptr<State>& state) {
   std::unique_lock lock(state->mutex);
   while (true) {
-    state->changed.wait(lock, [&] { return state->over || state->write || !state->wanted.empty(); });
+    state->changed.wait(lock,
+                        [&] { return state->over || state->write || !state->wanted.empty() || !state->asked.empty(); });
     if (!state->wanted.empty()) {
       state->look_up(lock);
+    } else if (!state->asked.empty()) {
+      state->answer(lock);
     } else if (state->over) {
       break;
     } else {
@@ -128,8 +156,9 @@ void SessionHistory::work(const std::shared_ptr<State>& state) {
   state->changed.notify_all();
 }
 
-SessionHistory::SessionHistory(const std::filesystem::path& path, HistoryFile::Access access)
-    : state_(std::make_shared<State>()) {
+SessionHistory::SessionHistory(const std::filesystem::path& path, HistoryFile::Access access,
+                               std::optional<UserIds> owners)
+    : state_(std::make_shared<State>()), owners_(std::move(owners)) {
   try {
     const FilesOf rights(HistoriesOf::current());
     state_->file = std::make_unique<HistoryFile>(path, access);
@@ -171,6 +200,30 @@ SessionHistory::~SessionHistory() {
   write_all();
 }
 
+TaskKind SessionHistory::kind_of(const Context& context, std::string_view tool) const {
+  TaskKind kind = tracer::kind_of(context, tool);
+  if (owners_) kind.owner_uid = context.owner_uid ? owners_->user_of(*context.owner_uid).value_or(0) : 0;
+  return kind;
+}
+
+SessionHistory::Ask SessionHistory::begin_to_answer() {
+  start();
+  return [state = state_](const HistoryQuestion& question, milliseconds patience) {
+    const auto one = std::make_shared<Asked>();
+    one->question = question;
+    std::unique_lock lock(state->mutex);
+    if (!state->ended) {
+      state->asked.push_back(one);
+      state->changed.notify_all();
+      state->changed.wait_for(lock, patience, [&] { return one->answered || state->ended; });
+    }
+    if (one->failure) std::rethrow_exception(one->failure);
+    if (one->answered) return std::move(one->answer);
+    std::erase(state->asked, one);
+    throw Error({ErrorCode::kServiceRefused, 0, "the history does not answer now", "try again later", {}});
+  };
+}
+
 void SessionHistory::want(const TaskKind& kind) {
   if (!start()) return;
   for (const TaskKind& each : kinds_)
@@ -202,6 +255,12 @@ void SessionHistory::add(PastTask task) {
   const std::lock_guard lock(state_->mutex);
   if (!state_->can_write) return;
   if (state_->tasks.size() < kMostWaiting) return state_->tasks.push_back(std::move(task));
+  // One user's flood is no reason to keep nothing of others.
+  if (owners_) {
+    if (!std::exchange(state_->dropped, true))
+      state_->problem = "more tasks ended than the history can keep: some are not in it";
+    return;
+  }
   state_->give_up("the history was not written for too long: this session is only partly in it");
 }
 
@@ -212,12 +271,17 @@ void SessionHistory::add(HistoryRun run) {
 
 void SessionHistory::write_sometimes(std::uint64_t now_ns) {
   if (written_ns_ == 0) written_ns_ = now_ns;
-  if (now_ns < written_ns_ + kBetweenWrites_ns) return;
+  if (now_ns < written_ns_ + kBetweenWrites_ns && !is_full()) return;
   written_ns_ = now_ns;
   if (!has_new() || !start()) return;
   const std::lock_guard lock(state_->mutex);
   state_->write = true;
   state_->changed.notify_all();
+}
+
+bool SessionHistory::is_full() {
+  const std::lock_guard lock(state_->mutex);
+  return state_->tasks.size() >= kMostWaiting / 4;
 }
 
 bool SessionHistory::has_new() {

@@ -9,14 +9,18 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
+#include "base/user_ids.hpp"
 #include "history/history_file.hpp"
 #include "history/model.hpp"
+#include "history/question.hpp"
 #include "history/rows.hpp"
 
 namespace tracer::internal {
@@ -26,13 +30,22 @@ namespace tracer::internal {
 /// One thread at a time.
 class SessionHistory {
  public:
-  /// Never throws for what is wrong with the file: take_problem() says it. With kRead, nothing is added.
-  explicit SessionHistory(const std::filesystem::path& path, HistoryFile::Access access = HistoryFile::Access::kWrite);
+  /// Throws Error; a question is answered by a thread of its own, with all that was added.
+  using Ask = std::function<HistoryAnswer(const HistoryQuestion&, std::chrono::milliseconds patience)>;
+
+  /// Never throws for what is wrong with the file: take_problem() says it. With kRead, nothing is added. With `owners`,
+  /// tasks of several users are kept apart; these say which user ids are whose.
+  explicit SessionHistory(const std::filesystem::path& path, HistoryFile::Access access = HistoryFile::Access::kWrite,
+                          std::optional<UserIds> owners = {});
   /// What was added since the last write is dropped.
   ~SessionHistory();
   SessionHistory(const SessionHistory&) = delete;
   SessionHistory& operator=(const SessionHistory&) = delete;
 
+  /// As tracer::kind_of(), of its owner; what nobody owns, or nobody knows whose it is, is root's.
+  TaskKind kind_of(const Context& context, std::string_view tool = {}) const;
+  /// For any thread, also when this is gone. To be called when the program has given up rights that it would keep.
+  Ask begin_to_answer();
   /// Looks up what is usual of this kind, as it is now.
   void want(const TaskKind& kind);
   /// Null: nobody wanted it, it has not come yet, or there is no history.
@@ -54,16 +67,19 @@ class SessionHistory {
   static constexpr std::size_t kMostWaiting = 16384;
   static constexpr std::uint64_t kBetweenWrites_ns = 10'000'000'000;
 
+  struct Asked;
   struct State;
   static void work(const std::shared_ptr<State>& state);
   /// The thread, when it has something to do: not before the program has given up rights that it would keep. False:
   /// there is no file, or no thread.
   bool start();
   bool has_new();
+  bool is_full();
 
   std::shared_ptr<State> state_;  ///< Shared with the thread, which outlives this where its file system hangs.
   std::thread thread_;
   bool has_file_ = false;
+  const std::optional<UserIds> owners_;
   std::deque<TaskKind> kinds_;  ///< Wanted, the oldest first.
   std::uint64_t written_ns_ = 0;
   pid_t pid_ = ::getpid();

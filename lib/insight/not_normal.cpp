@@ -43,13 +43,17 @@ std::shared_ptr<const Context> step_context(const Context& context) {
 
 }  // namespace
 
-NotNormal::Living* NotNormal::living(const std::optional<Key>& key) {
-  const auto known = key ? living_.find(number_of(key)) : living_.end();
+NotNormal::Id NotNormal::id_of(const Context& context, const std::optional<Key>& key) noexcept {
+  return {context.owner_uid.value_or(0), number_of(key)};
+}
+
+NotNormal::Living* NotNormal::living(const Context& context, const std::optional<Key>& key) {
+  const auto known = key ? living_.find(id_of(context, key)) : living_.end();
   return known == living_.end() ? nullptr : &known->second;
 }
 
 std::optional<UsualPace> NotNormal::pace_of(const Context& context) const {
-  const auto known = living_.find(number_of(context.task_key));
+  const auto known = living_.find(id_of(context, context.task_key));
   if (!context.task_key || known == living_.end() || !known->second.usual) return std::nullopt;
   const Expectation expected = known->second.usual->expect({});
   if (!expected.wall_ns || !expected.cpu_ns) return std::nullopt;
@@ -59,13 +63,13 @@ std::optional<UsualPace> NotNormal::pace_of(const Context& context) const {
 
 void NotNormal::begin(const std::optional<Key>& key, const std::shared_ptr<const Context>& context,
                       std::uint64_t begin_ns, bool is_task) {
-  if (!key || (living_.size() >= kMostLiving && living(key) == nullptr)) return;
-  Living& known = living_[number_of(key)];
+  if (!key || (living_.size() >= kMostLiving && living(*context, key) == nullptr)) return;
+  Living& known = living_[id_of(*context, key)];
   if (known.begin_ns == 0) known.begin_ns = begin_ns;
   known.context = context;
   // Without a step, it is known by its tool only, and that only at its end.
   if (!is_task || !context->step) return;
-  known.kind = kind_of(*context);
+  known.kind = history_->kind_of(*context);
   known.usual = nullptr;
   history_->want(*known.kind);
 }
@@ -80,33 +84,36 @@ void NotNormal::saw(const ProcessExit& exit) {
   const auto tool = program.tool ? program.tool : program.comm;
   if (!tool) return;
   for (const auto& key : {context.task_key, context.run_key}) {
-    Living* const known = living(key);
+    Living* const known = living(context, key);
     if (known == nullptr || (known->tools.size() >= kMostTools && !known->tools.contains(*tool))) continue;
     known->tools[*tool] += exit.account.cpu_ns.value_or(0);
   }
 }
 
 void NotNormal::saw(const OomKill& kill) {
-  for (const auto& key : {kill.process->context->task_key, kill.process->context->run_key})
-    if (Living* const known = living(key)) known->out_of_memory = true;
+  const Context& context = *kill.process->context;
+  for (const auto& key : {context.task_key, context.run_key})
+    if (Living* const known = living(context, key)) known->out_of_memory = true;
 }
 
 void NotNormal::saw(const ProcessSpan& span) {
   if (span.change.read_bytes == 0) return;
-  if (Living* const known = living(span.process->context->task_key)) known->read_bytes += span.change.read_bytes;
+  const Context& context = *span.process->context;
+  if (Living* const known = living(context, context.task_key)) known->read_bytes += span.change.read_bytes;
 }
 
 void NotNormal::saw(const ContextChange& change) {
   if (change.pid) return;
-  for (const auto& [from, to] :
-       {std::pair(change.old_run_key, change.after->run_key), std::pair(change.old_task_key, change.after->task_key)}) {
-    if (!from || !to) continue;
-    auto node = living_.extract(number_of(from));
+  // Its owner may be another, too.
+  for (const auto key : {&Context::run_key, &Context::task_key}) {
+    const auto& [before, after] = std::tie(*change.before, *change.after);
+    if (!(before.*key) || !(after.*key) || id_of(before, before.*key) == id_of(after, after.*key)) continue;
+    auto node = living_.extract(id_of(before, before.*key));
     if (node.empty()) continue;
-    node.key() = number_of(to);
+    node.key() = id_of(after, after.*key);
     living_.insert(std::move(node));
   }
-  if (change.after->task_key && living(change.after->task_key) != nullptr)
+  if (change.after->task_key && living(*change.after, change.after->task_key) != nullptr)
     begin(change.after->task_key, change.after, 0, true);
 }
 
@@ -188,7 +195,7 @@ PastTask NotNormal::past_of(const Finish& finish, const Living* known) const {
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     past.tool = most->first;
   }
-  past.kind = kind_of(context, past.tool);
+  past.kind = history_->kind_of(context, past.tool);
   if (context.run_key) past.run_key = to_string(*context.run_key);
   past.end_time_s = (finish.end_ns + wall_offset_ns_) / kNsPerS;
   past.outcome = outcome_of(finish, known != nullptr && known->out_of_memory);
@@ -332,7 +339,7 @@ void NotNormal::judge_steps(const std::optional<Key>& run_key, std::uint64_t tim
 
 void NotNormal::finished(const TaskFinish& finish, std::vector<Event>& events) {
   if (!finish.context->task_key) return;
-  const Living* const known = living(finish.context->task_key);
+  const Living* const known = living(*finish.context, finish.context->task_key);
   PastTask past = past_of(finish, known);
   past.task_key = to_string(*finish.context->task_key);
   past.requested_millicpus = finish.requested.millicpus;
@@ -342,12 +349,12 @@ void NotNormal::finished(const TaskFinish& finish, std::vector<Event>& events) {
   judge_request(finish, past, events);
   add_to_step(finish, past);
   history_->add(std::move(past));
-  living_.erase(number_of(finish.context->task_key));
+  living_.erase(id_of(*finish.context, finish.context->task_key));
 }
 
 void NotNormal::finished(const RunFinish& finish, std::vector<Event>& events) {
   if (!finish.context->run_key) return;
-  const Living* const known = living(finish.context->run_key);
+  const Living* const known = living(*finish.context, finish.context->run_key);
   PastTask past = past_of(finish, known);
   HistoryRun run;
   run.run_key = past.run_key;
@@ -356,6 +363,7 @@ void NotNormal::finished(const RunFinish& finish, std::vector<Event>& events) {
   run.wall_ns = *past.wall_ns;
   run.tasks = finish.tasks;
   run.outcome = to_string(past.outcome);
+  run.owner_uid = past.kind.owner_uid;
   history_->add(std::move(run));
   // A command by itself is like a task.
   if (finish.tasks == 0) {
@@ -363,7 +371,7 @@ void NotNormal::finished(const RunFinish& finish, std::vector<Event>& events) {
     history_->add(std::move(past));
   }
   judge_steps(finish.context->run_key, finish.end_ns, events);
-  living_.erase(number_of(finish.context->run_key));
+  living_.erase(id_of(*finish.context, finish.context->run_key));
 }
 
 void NotNormal::report_problem(std::uint64_t time_ns, std::vector<Event>& events) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -9,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -82,7 +83,11 @@ class NotNormal {
     std::uint64_t used_millicpus = 0;
   };
 
-  Living* living(const std::optional<Key>& key);
+  /// A run or task: two users may give the same key.
+  using Id = std::pair<uid_t, std::uint64_t>;
+
+  static Id id_of(const Context& context, const std::optional<Key>& key) noexcept;
+  Living* living(const Context& context, const std::optional<Key>& key);
   void begin(const std::optional<Key>& key, const std::shared_ptr<const Context>& context, std::uint64_t begin_ns,
              bool is_task);
   bool is_slow(std::uint64_t wall_ns, const Usual& usual) const;
@@ -110,8 +115,8 @@ class NotNormal {
   std::uint32_t cpus_;
   std::uint64_t wall_offset_ns_;
   std::deque<Ended> waiting_;
-  std::vector<Step> ended_steps_;                             ///< Of runs that are over; likewise.
-  std::unordered_map<std::uint64_t, Living> living_;          ///< By the key of the run or task.
+  std::vector<Step> ended_steps_;  ///< Of runs that are over; likewise.
+  std::map<Id, Living> living_;
   std::map<std::pair<std::uint64_t, TaskKind>, Step> steps_;  ///< By the key of the run, 0 for none, and the kind.
 };
 

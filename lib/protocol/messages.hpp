@@ -97,6 +97,9 @@ struct FindingsRequest {
 
 struct HistoryRequest {
   static constexpr std::string_view kName = "history";
+  std::optional<std::string> pipeline = {};  ///< Absent: all, as step.
+  std::optional<std::string> step = {};
+  std::optional<std::uint64_t> input_bytes = {};  ///< See History::expect().
 };
 
 struct FlushRequest {

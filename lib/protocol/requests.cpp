@@ -135,7 +135,11 @@ void read_request(const Json&, StatisticsRequest&) {}
 void read_request(const Json&, StatusRequest&) {}
 void read_request(const Json&, SnapshotRequest&) {}
 void read_request(const Json& object, FindingsRequest& request) { read_key(object, "since_ns", request.since_ns); }
-void read_request(const Json&, HistoryRequest&) {}
+void read_request(const Json& object, HistoryRequest& request) {
+  read_key(object, "pipeline", request.pipeline);
+  read_key(object, "step", request.step);
+  read_key(object, "input_bytes", request.input_bytes);
+}
 void read_request(const Json&, FlushRequest&) {}
 void read_request(const Json& object, SubscribeRequest& request) {
   read_key(object, "kinds", request.kinds);
@@ -182,7 +186,11 @@ void put_request(JsonOut&, const StatisticsRequest&) {}
 void put_request(JsonOut&, const StatusRequest&) {}
 void put_request(JsonOut&, const SnapshotRequest&) {}
 void put_request(JsonOut& object, const FindingsRequest& request) { put_key(object, "since_ns", request.since_ns); }
-void put_request(JsonOut&, const HistoryRequest&) {}
+void put_request(JsonOut& object, const HistoryRequest& request) {
+  put_key(object, "pipeline", request.pipeline);
+  put_key(object, "step", request.step);
+  put_key(object, "input_bytes", request.input_bytes);
+}
 void put_request(JsonOut&, const FlushRequest&) {}
 void put_request(JsonOut& object, const SubscribeRequest& request) {
   for (const EventKind kind : request.kinds) object["kinds"].push_back(to_string(kind));

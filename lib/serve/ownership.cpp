@@ -55,7 +55,7 @@ bool Ownership::was_of(const Process& process, const Owner& owner) const {
 }
 
 void Ownership::remember(const Process& process) {
-  const Id id{process.start_ns, process.pid};
+  const ProcessId id{process.start_ns, process.pid};
   const auto known = processes_.find(id);
   if (known == processes_.end() && processes_.size() >= kMostRemembered) return;
   if (process.uid && *process.uid != 0) {
@@ -79,6 +79,16 @@ void Ownership::remember(const Process& process) {
   if (!process.parent_pid || !process.parent_start_ns) return;
   const auto parent = processes_.find({*process.parent_start_ns, *process.parent_pid});
   if (parent != processes_.end()) processes_.emplace(id, Living{parent->second.owner, true, {}});
+}
+
+bool Ownership::take_proof(const Process& process, std::uint64_t time_ns) {
+  if (!proven_ || process.uid != 0u) return false;
+  const auto user = proven_->take(process, time_ns);
+  if (!user) return false;
+  const Owner owner = owner_of_user(*user);
+  // Who began it comes first.
+  if (owner.audience != Audience::kOwner || processes_.size() >= kMostRemembered) return false;
+  return processes_.try_emplace({process.start_ns, process.pid}, Living{owner.uid, true, {}}).second;
 }
 
 void Ownership::leave_cgroup(const Living& living) {
@@ -142,8 +152,9 @@ template <class E>
 Owner Ownership::of(const E& event) {
   if constexpr (requires { event.process->uid; }) {
     const Process& process = *event.process;
+    const bool is_proven = take_proof(process, event.time_ns);
     if constexpr (std::same_as<E, ProcessExec>)
-      changed_user_ = process.uid && *process.uid != 0 && !was_of(process, owner_of_user(*process.uid));
+      changed_user_ = is_proven || (process.uid && *process.uid != 0 && !was_of(process, owner_of_user(*process.uid)));
     if constexpr (std::same_as<E, ProcessStart> || std::same_as<E, ProcessExec>) remember(process);
     const Owner owner = owner_of(process);
     if constexpr (std::same_as<E, ProcessStart> || std::same_as<E, ProcessExec> || std::same_as<E, ProcessSample>)

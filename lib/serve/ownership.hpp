@@ -5,24 +5,30 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include <tracer/event.hpp>
 
+#include "base/process_id.hpp"
 #include "base/user_ids.hpp"
+#include "context/proven_owners.hpp"
 #include "serve/sight.hpp"
 
 namespace tracer::internal {
 
 /// Decides whose each event is. A process belongs to its real user; a subordinate user id to the user whose it is; a
-/// process of root, as of sudo, to whom the process belongs that began it. A run or task belongs to its context's
+/// process of root, as of sudo, to whom the process belongs that began it, else to the user for whom it is proven to
+/// work, as in a container. A run or task belongs to its context's
 /// `owner_uid`, and never to whoever gives an equal name or key. What says something of the whole host is root's, but
 /// for what carries nothing about others. One thread.
 class Ownership {
  public:
-  explicit Ownership(UserIds user_ids = UserIds()) : user_ids_(std::move(user_ids)) {}
+  /// `proven`: null: nothing is proven of processes of root.
+  explicit Ownership(UserIds user_ids = UserIds(), std::shared_ptr<ProvenOwners> proven = nullptr)
+      : user_ids_(std::move(user_ids)), proven_(std::move(proven)) {}
 
   /// In the order of events.
   Owner owner_of(const Event& event);
@@ -30,7 +36,7 @@ class Ownership {
   /// Of a run, a task or labels.
   Owner owner_of(const Context& context) const { return owner_of_task(context, 0, 0); }
   /// The last event that owner_of() was asked about is an exec by which a process has become another user's, as after
-  /// `sudo -u`: the program that it ran before is not its owner's.
+  /// `sudo -u`, or in a container: the program that it ran before is not its owner's.
   bool changed_user() const noexcept { return changed_user_; }
   /// Whether the owner of a process, which runs as `uid`, may know its context: it may be inside another user's task.
   bool owns(const Owner& owner, const Context& context, const std::optional<uid_t>& uid) const;
@@ -38,16 +44,6 @@ class Ownership {
   std::size_t processes() const noexcept { return processes_.size(); }
 
  private:
-  struct Id {
-    std::uint64_t start_ns = 0;
-    std::uint32_t pid = 0;
-    bool operator==(const Id&) const = default;
-  };
-  struct Hash {
-    std::size_t operator()(const Id& id) const noexcept {
-      return static_cast<std::size_t>(id.start_ns * 0x9e3779b97f4a7c15u + id.pid);
-    }
-  };
   struct Living {
     uid_t owner = 0;
     bool is_root = false;  ///< It runs as root by now.
@@ -68,6 +64,8 @@ class Ownership {
   bool was_of(const Process& process, const Owner& owner) const;
   Owner owner_of_roots(std::uint32_t pid, std::uint64_t start_ns) const;
   void remember(const Process& process);
+  /// True: from now on it is a user's, for whom it is proven to work.
+  bool take_proof(const Process& process, std::uint64_t time_ns);
   void ended(const Process& process);
   void leads(const Context& context, std::uint32_t pid, std::uint64_t start_ns);
   void finished(std::uint32_t pid, std::uint64_t start_ns);
@@ -75,8 +73,9 @@ class Ownership {
   void leave_cgroup(const Living& living);
 
   const UserIds user_ids_;
+  const std::shared_ptr<ProvenOwners> proven_;
   bool changed_user_ = false;
-  std::unordered_map<Id, Living, Hash> processes_;  ///< Living ones that belong to a user.
+  std::unordered_map<ProcessId, Living, ProcessIdHash> processes_;  ///< Living ones that belong to a user.
   std::unordered_map<std::uint64_t, CgroupOwner> cgroups_;
 };
 

@@ -12,6 +12,7 @@
 #include <tracer/session.hpp>
 
 #include "base/unique_fd.hpp"
+#include "history/session_history.hpp"
 #include "serve/limits.hpp"
 #include "serve/ownership.hpp"
 
@@ -25,7 +26,10 @@ struct ServiceOptions {
   std::vector<SubordinateIds> subordinate_ids = {};
   /// More for `status` of whom may see all: an object as JSON, such as what is known of recordings.
   std::function<std::string()> more_status = {};
-  std::function<std::string()> history = {};  ///< For `history`; empty: none is configured.
+  /// What the session keeps of its users' runs, by their owners; null: nothing.
+  std::unique_ptr<SessionHistory> history = nullptr;
+  /// For `history`: as JSON.
+  std::function<std::string(const HistoryAnswer&)> history_json = {};
   std::shared_ptr<Keeping> keeping = {};      ///< Null: nothing of the service outlives this process.
 };
 

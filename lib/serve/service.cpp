@@ -17,6 +17,7 @@
 
 #include <tracer/error.hpp>
 
+#include "base/folder.hpp"
 #include "serve/keeping.hpp"
 #include "session/session_access.hpp"
 
@@ -47,13 +48,19 @@ Service::Service(Session& session, ServiceOptions options)
       options_(std::move(options)),
       host_(session.host()),
       charges_(options_.limits, UserIds(options_.subordinate_ids)),
-      hub_(host_, options_.limits, Ownership(UserIds(options_.subordinate_ids))),
+      proven_owners_(std::make_shared<ProvenOwners>(host_mount_namespace())),
+      hub_(host_, options_.limits, Ownership(UserIds(options_.subordinate_ids), proven_owners_)),
       queue_(std::make_shared<QueueState>(QueueOptions{.capacity_bytes = kQueueBytes})),
       mail_(std::make_shared<Mail>()),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       next_id_(kFirstConnection) {
   if (!epoll_) throw Error({ErrorCode::kNoMemory, errno, "can't make a descriptor to wait on", {}, {}});
   reader_->use(UserIds(options_.subordinate_ids));
+  reader_->use(proven_owners_);
+  if (options_.history) {
+    ask_history_ = options_.history->begin_to_answer();
+    reader_->use(std::move(options_.history));
+  }
   if (options_.keeping) go_on();
   reader_->fill(queue_);
   for (const int fd : {queue_->fd(), workers_.fd(), mail_->wakeup.fd()}) {

@@ -17,6 +17,7 @@
 
 #include "base/unique_fd.hpp"
 #include "base/wakeup.hpp"
+#include "context/proven_owners.hpp"
 #include "dispatch/queue_state.hpp"
 #include "dispatch/sink_runner.hpp"
 #include "protocol/messages.hpp"
@@ -106,10 +107,12 @@ class Service {
   std::string status_for(const Sight& sight, const Statistics& statistics) const;
 
   const std::shared_ptr<Reader> reader_;
-  const ServiceOptions options_;
+  ServiceOptions options_;
   const HostInfo host_;
   const Clock::time_point began_ = Clock::now();
   Charges charges_;
+  SessionHistory::Ask ask_history_;  ///< Empty: there is none.
+  const std::shared_ptr<ProvenOwners> proven_owners_;
   Hub hub_;
   Workers workers_;
   std::shared_ptr<QueueState> queue_;

@@ -72,6 +72,7 @@ constexpr std::size_t kDefaultCapacity = 4u << 20;
 constexpr std::size_t kLeastCapacity = 256u << 10;
 constexpr std::size_t kMostListed = 4096;
 constexpr std::chrono::milliseconds kLongestFlush{5000};
+constexpr std::chrono::milliseconds kLongestLookup{10000};
 
 /// The right of a request, judged on a worker: it may read files.
 void require(const Peer& peer, const AnnounceRequest& request) { require_own(peer, request.announcement.key); }
@@ -234,14 +235,17 @@ void Service::answer_one(Connection& connection, const R& request) {
   } else if constexpr (std::same_as<R, FindingsRequest>) {
     reply(connection, to_line(FindingsReply{hub_.findings(sight, request.since_ns.value_or(0))}));
   } else if constexpr (std::same_as<R, HistoryRequest>) {
-    if (!options_.history || !sight.all)
+    if (!ask_history_)
       throw Error({ErrorCode::kInvalidArgument,
                    0,
-                   "this service keeps no history that you may read",
-                   "see tracerd history for your own",
+                   "this service keeps no history",
+                   "see tracerd history for your own, or set [history] in tracerd.toml",
                    {}});
-    ask(connection, Workers::Kind::kFiles, [history = options_.history] {
-      return [line = to_line(HistoryReply{history()})](Connection*) { return line; };
+    HistoryQuestion question{.pipeline = request.pipeline, .step = request.step, .input_bytes = request.input_bytes};
+    if (!sight.all) question.owners = sight.owners;
+    ask(connection, Workers::Kind::kFiles, [question, ask_history = ask_history_, to_json = options_.history_json] {
+      return
+          [line = to_line(HistoryReply{to_json(ask_history(question, kLongestLookup))})](Connection*) { return line; };
     });
   } else if constexpr (std::same_as<R, FlushRequest>) {
     ask(connection, Workers::Kind::kSession, [this, sight, reader]() -> Finish {

@@ -17,6 +17,7 @@
 #include "correlate/correlator.hpp"
 #include "correlate/followed.hpp"
 #include "correlate/replay_filter.hpp"
+#include "history/session_history.hpp"
 #include "insight/insight.hpp"
 #include "source/feed.hpp"
 
@@ -46,6 +47,11 @@ class Pipeline final : public Feed {
 
   /// With what reads the source.
   void use(UserIds user_ids) { correlator_.use(std::move(user_ids)); }
+  void use(std::shared_ptr<ProvenOwners> owners) { correlator_.use(std::move(owners)); }
+  /// Before the first event. Nothing is compared with a history where there are no findings.
+  void use(std::unique_ptr<SessionHistory> history, std::uint64_t wall_offset_ns) {
+    if (insight_) insight_->use(std::move(history), wall_offset_ns);
+  }
   void add_command(std::uint32_t pid, TrackAs as) { correlator_.add_command(pid, as); }
   /// Whom a session's callers name: a process and its descendants. With what reads the source.
   void follow(std::uint32_t pid);

@@ -50,6 +50,16 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
     const std::lock_guard turn(turn_);
     pipeline_.use(std::move(user_ids));
   }
+  /// For whom processes of root are noted that work for a user. Before start().
+  void use(std::shared_ptr<ProvenOwners> owners) {
+    const std::lock_guard turn(turn_);
+    pipeline_.use(std::move(owners));
+  }
+  /// In place of SessionOptions::history. Before start().
+  void use(std::unique_ptr<SessionHistory> history) {
+    const std::lock_guard turn(turn_);
+    pipeline_.use(std::move(history), source_->host().wall_offset_ns);
+  }
   void start();
   /// What an earlier process of a service knew, whose session this goes on with.
   struct Left {

@@ -14,6 +14,7 @@
 
 #include <tracer/event.hpp>
 
+#include "base/folder.hpp"
 #include "source/raw_counters.hpp"
 
 namespace tracer::internal {
@@ -82,6 +83,7 @@ struct StartRecord {
 struct ProgramText {
   std::optional<std::string> exe;
   std::optional<std::string> cwd;
+  std::optional<Folder> folder;  ///< That cwd leads to.
   std::optional<std::vector<std::string>> argv;
   std::optional<std::uint64_t> argv_cut_bytes;
 };

@@ -87,7 +87,9 @@ class Client:
         return self.data
 
 
-class Serve(support.TestCase):
+class ServeCase(support.TestCase):
+    """With a service of its own."""
+
     def setUp(self):
         super().setUp()
         self.socket = self.path("t.sock")
@@ -153,6 +155,8 @@ class Serve(support.TestCase):
         self.assertFalse(reply["ok"], reply)
         self.assertEqual(reply["code"], code, reply)
 
+
+class Serve(ServeCase):
     def test_each_user_sees_their_own_and_root_sees_all(self):
         self.serve()
         streams = {uid: self.subscribe(uid) for uid in (ALICE, BOB, 0)}
@@ -180,6 +184,55 @@ class Serve(support.TestCase):
         hello = self.client(ALICE).ask("hello", version=1)
         self.assertEqual((hello["uid"], hello["sees"], hello["version"]), (ALICE, "own", 1))
         self.assertEqual(self.client().ask("hello")["sees"], "all")
+
+    def test_a_history_gives_each_user_their_own(self):
+        file = self.path("history.db")
+        config = self.path("tracerd.toml")
+        with open(config, "w", encoding="utf-8") as text:
+            text.write(f'schema = 1\n[history]\nfile = "{file}"\n')
+        self.serve("--config", config)
+        # Equal names and ids.
+        context = {"pipeline": "rnaseq", "run": "r1", "run_id": "7", "step": "ALIGN", "task": "t"}
+        clients = {uid: self.client(uid) for uid in (ALICE, BOB, 0)}
+        counts = {ALICE: 6, BOB: 2}
+        streams = {uid: self.subscribe(uid) for uid in counts}
+        for uid, count in counts.items():
+            for number in range(count):
+                process = self.start("/bin/sleep", "600", preexec_fn=lambda uid=uid: become(uid))
+                reply = clients[uid].ask("attach", pid=process.pid, context=context | {"task_id": str(number)})
+                self.assertTrue(reply["ok"], reply)
+                process.send_signal(signal.SIGKILL if uid == BOB else signal.SIGTERM)
+                process.wait()
+        for uid, stream in streams.items():
+            self.read_until(stream, lambda events, uid=uid: len(of_kind(events, "task_finish")) == counts[uid], "they end")
+
+        def history_of(uid, **fields):
+            reply = clients[uid].ask("history", **fields)
+            self.assertTrue(reply["ok"], reply)
+            return reply["history"]
+
+        for uid, count in counts.items():
+            history = history_of(uid)
+            kind, = history["kinds"]
+            self.assertEqual((kind["pipeline"], kind["step"], kind["owner_uid"], kind["tasks"]),
+                             ("rnaseq", "ALIGN", uid, count))
+            self.assertEqual({run["owner_uid"] for run in history["runs"]} - {uid}, set())
+        self.assertEqual({kind["owner_uid"] for kind in history_of(0)["kinds"]}, {ALICE, BOB})
+        self.assertEqual(history_of(ALICE, pipeline="other")["kinds"], [])
+        self.assertEqual(len(history_of(ALICE, pipeline="rnaseq", step="ALIGN", input_bytes=5)["kinds"]), 1)
+        self.assertEqual(os.stat(file).st_mode & 0o777, 0o600)
+        self.service.send_signal(signal.SIGTERM)
+        self.assertEqual(self.service.wait(DEADLINE_SECONDS), 0)
+        # The next one has it, and so has root's own command.
+        self.serve("--config", config)
+        self.assertEqual(self.client(BOB).ask("history")["history"]["kinds"][0]["tasks"], counts[BOB])
+        printed = json.loads(self.tracerd("history", "--json", "--history", file).stdout)
+        self.assertEqual({kind["owner_uid"]: kind["tasks"] for kind in printed["kinds"]}, counts)
+
+    def test_without_a_history_nobody_gets_one(self):
+        self.serve()
+        for uid in (ALICE, 0):
+            self.refused(self.client(uid).ask("history"), "TRC101")
 
     def test_what_is_of_others_is_refused(self):
         self.serve()
@@ -447,7 +500,10 @@ print(json.dumps([label, ended, work, flushed, totals]))
         config = self.path("tracerd.toml")
         for text, line in (("schema = 1\n[nonsense]\n", 2), ("schema = 1\n[limits]\nconnections = 0\n", 3),
                            ("schema = 1\n[session]\nfamilies = [\"x\"]\n", 3), ("schema = 1\n[socket]\npath = 1\n", 3),
-                           ("schema = 1\n[recordings]\nfolder = \"relative\"\n", 3), ("= 1\n", 1), ("", 1)):
+                           ("schema = 1\n[recordings]\nfolder = \"relative\"\n", 3),
+                           ("schema = 1\n[history]\nfile = \"relative\"\n", 3),
+                           ("schema = 1\n[history]\nfolder = \"/x\"\n", 3),
+                           ("= 1\n", 1), ("", 1)):
             with open(config, "w", encoding="utf-8") as file:
                 file.write(text)
             result = self.tracerd("serve", "--check", "--config", config)

@@ -71,13 +71,15 @@ class Gated {
 
 }  // namespace
 
-Capture trace(const std::vector<std::string>& words, tracer::SessionOptions options, tracer::Context context) {
+Capture trace(const std::vector<std::string>& words, tracer::SessionOptions options, tracer::Context context,
+              const std::vector<tracer::Announcement>& announcements) {
   const Gated child(words);
   Capture capture;
   options.filter.include_tree(child.pid(), std::move(context));
   tracer::Session session(std::move(options));
   const auto subscription = session.on_any([&](const tracer::Event& event) { capture.events.push_back(event); });
   session.start();
+  for (const tracer::Announcement& announcement : announcements) session.announce(announcement);
   child.run_into(capture);
   session.stop();
   capture.totals = session.totals();

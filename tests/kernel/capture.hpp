@@ -34,8 +34,10 @@ struct Capture {
   std::uint64_t reported() const { return std::stoull(output); }
 };
 
-/// Forks, takes the child in with this context, lets it execute `words` as this executable, waits for it, and stops.
-Capture trace(const std::vector<std::string>& words, tracer::SessionOptions options = {}, tracer::Context context = {});
+/// Announces these, forks, takes the child in with this context, lets it execute `words` as this executable, waits for
+/// it, and stops.
+Capture trace(const std::vector<std::string>& words, tracer::SessionOptions options = {}, tracer::Context context = {},
+              const std::vector<tracer::Announcement>& announcements = {});
 /// One session for all calls, one after the other. Each capture has the events of all.
 std::vector<Capture> trace_each(const std::vector<std::vector<std::string>>& calls);
 

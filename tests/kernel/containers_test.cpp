@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The family containers, against cgroups that are named as podman names them, and what the kernel says of their
 /// memory.
+#include <stdlib.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -161,6 +163,28 @@ TEST_CASE("cgroups that are not named by a container's id, and a runtime's own, 
     CHECK(run.capture.all<tracer::ContainerStart>().empty());
     CHECK(run.capture.all<tracer::ContainerFinish>().empty());
   }
+}
+
+TEST_CASE("an announced folder is the one that it was, whatever its path leads to in another mount namespace" *
+          doctest::test_suite("essential")) {
+  std::string folder = (std::filesystem::temp_directory_path() / "tracer_folder_XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  folder = std::filesystem::canonical(folder).string();
+  tracer::Announcement announcement;
+  announcement.key = tracer::InWorkDir{folder};
+  announcement.context.task = "t";
+  const auto task_in = [&](const std::string& kind) {
+    const Capture capture = trace(truth::call("work_behind_mount", {folder, kind}), {}, {}, {announcement});
+    REQUIRE(capture.status == 0);
+    const tracer::ProcessExit exit = capture.exit();
+    // Its path is equal in all of them.
+    CHECK(exit.process->program->cwd == folder);
+    return exit.process->context->task;
+  };
+  CHECK(task_in("none") == "t");
+  CHECK(task_in("same") == "t");
+  CHECK(task_in("other") == std::nullopt);
+  std::filesystem::remove(folder);
 }
 
 TEST_CASE("without the family nothing is said of containers") {

@@ -414,6 +414,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"starve_neighbor", starve_neighbor},
       {"exceed", exceed},
       {"live_in_containers", live_in_containers},
+      {"work_behind_mount", work_behind_mount},
       {"use_files", use_files},
       {"use_network", use_network},
       {"many_peers", many_peers},

@@ -2,6 +2,8 @@
 #include "truth_containers.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,6 +99,19 @@ int live_in_containers(const Arguments& arguments) {
     report(peak_bytes);
   }
   return 0;
+}
+
+int work_behind_mount(const Arguments& arguments) {
+  const char* const folder = arguments.at(0).c_str();
+  const std::string& kind = arguments.at(1);
+  if (kind != "none") {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 2;
+    const int mounted = kind == "same" ? ::mount(folder, folder, nullptr, MS_BIND, nullptr)
+                                       : ::mount("none", folder, "tmpfs", 0, nullptr);
+    if (mounted != 0) return 2;
+  }
+  if (::chdir(folder) != 0) return 2;
+  execute(call("exit", {"0"}));
 }
 
 }  // namespace truth

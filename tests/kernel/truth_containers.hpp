@@ -17,4 +17,9 @@ std::string container_id(std::size_t number);
 /// cgroup (0: it does not say). 2: something was refused.
 int live_in_containers(const std::vector<std::string>& arguments);
 
+/// FOLDER KIND: executes another program in FOLDER, in a mount namespace of its own in which FOLDER is mounted on
+/// itself (KIND "same") or hidden by an empty file system ("other"). KIND "none": in no other namespace. 2: something
+/// was refused.
+int work_behind_mount(const std::vector<std::string>& arguments);
+
 }  // namespace truth

@@ -55,6 +55,9 @@ struct Exec {
   std::uint32_t flags = TRACER_FLAG_EXECUTED;
   tracer_wire_waits waits = {};
   tracer_wire_process_waits process_waits = {};  ///< Only with TRACER_FLAG_PROCESS_WAITS.
+  std::uint64_t cwd_inode = 0;                   ///< 0: not known, as the next two.
+  std::uint32_t cwd_device = 0;
+  std::uint32_t cwd_owner = 0;
 };
 
 struct Exit {
@@ -174,6 +177,9 @@ inline Bytes exec_record(const Who& who, const Exec& exec, const std::string& ar
   record.threads_created = 1;
   record.exe_size = static_cast<std::uint16_t>(exe.size());
   record.cwd_size = static_cast<std::uint16_t>(cwd.size());
+  record.cwd_inode = exec.cwd_inode;
+  record.cwd_device = exec.cwd_device;
+  record.cwd_owner = exec.cwd_owner;
   record.argv_size = static_cast<std::uint32_t>(argv_bytes.size());
   Bytes bytes;
   append(bytes, record);

@@ -20,7 +20,9 @@
 
 #include <tracer/error.hpp>
 
+#include "base/folder.hpp"
 #include "collect.hpp"
+#include "context/proven_owners.hpp"
 #include "serve/for_others.hpp"
 #include "serve/own_things.hpp"
 #include "serve/ownership.hpp"
@@ -34,6 +36,9 @@ using wire::Who;
 namespace {
 
 constexpr int kTries = 1000;
+constexpr std::uint32_t kHost = 4026531841;  ///< Its mount namespace.
+constexpr std::uint32_t kInside = 4026532500;
+constexpr std::uint64_t kContainer = 50;  ///< Its cgroup.
 
 struct User {
   uid_t uid;
@@ -50,8 +55,10 @@ class Host {
  public:
   explicit Host(const UserIds& ids = UserIds({{kAlice.uid, kAlice.subordinate, 65536},
                                               {kBob.uid, kBob.subordinate, 65536}}))
-      : ownership_(ids) {
+      : ownership_(ids, proven_) {
     stages_.correlator.use(ids);
+    stages_.correlator.use(proven_);
+    push(wire::cgroup_record(kContainer, "/docker/" + std::string(64, 'a')));
   }
 
   Who begin(const User& user, const Who* parent = nullptr, std::optional<uid_t> uid = {}) {
@@ -66,13 +73,23 @@ class Host {
     programs_.erase(who.pid);
     push(wire::start_record(who));
   }
-  void exec(Who& who, const std::string& cwd, const std::vector<std::string>& argv, const std::string& exe = {}) {
+  void exec(Who& who, const std::string& cwd, const std::vector<std::string>& argv, const std::string& exe = {},
+            const Folder& folder = {}) {
     push(wire::exec_record(who, {.time_ns = now(),
                                  .program_start_ns = program_of(who),
                                  .exe = exe.empty() ? "/usr/bin/" + argv[0] : exe,
                                  .cwd = cwd,
-                                 .argv = argv}));
+                                 .argv = argv,
+                                 .cwd_inode = folder.inode,
+                                 .cwd_device = folder.device,
+                                 .cwd_owner = folder.owner}));
     programs_[who.pid] = now_;
+  }
+  /// A process of root in a container.
+  Who begin_in_container() {
+    Who who{.pid = ++last_pid_, .start_ns = now(), .uid = 0, .cgroup_id = kContainer, .mount_namespace = kInside};
+    push(wire::start_record(who));
+    return who;
   }
   void exit(const Who& who) {
     push(wire::exit_record(who, {.time_ns = now(), .program_start_ns = program_of(who)}));
@@ -86,8 +103,10 @@ class Host {
     stages_.set_context(who.context_id, context);
   }
   void announce(const User& by, const std::string& key, Context context, std::optional<Who> process = {},
-                const std::vector<std::string>& argv = {}) {
+                const std::vector<std::string>& argv = {}, std::optional<Folder> folder = {}) {
     Announced one;
+    one.folder = folder;
+    one.mount_namespace = kHost;
     one.key = key;
     context.owner_uid = by.uid;
     context.labels.push_back({"secret", by.name});
@@ -106,7 +125,8 @@ class Host {
   std::string first_leak;
   /// What both were given at all: without it, nothing was tried.
   std::map<uid_t, std::uint64_t> given;
-  std::map<uid_t, std::uint64_t> finished;  ///< Runs and tasks.
+  std::map<uid_t, std::uint64_t> given_of_root;  ///< Of these, of processes of root.
+  std::map<uid_t, std::uint64_t> finished;       ///< Runs and tasks.
   /// The most processes that are in the totals of one.
   std::map<uid_t, std::uint64_t> most_processes;
 
@@ -149,6 +169,7 @@ class Host {
           if constexpr (requires { body.process->uid; }) {
             const Process& process = *body.process;
             if (process.uid == other(user).uid) leak("a process");
+            if (process.uid == 0u) ++given_of_root[user.uid];
             check_program(*process.program);
             check_context(*process.context);
           }
@@ -164,6 +185,7 @@ class Host {
         event);
   }
 
+  std::shared_ptr<ProvenOwners> proven_ = std::make_shared<ProvenOwners>(kHost);
   collect::Stages stages_;
   Ownership ownership_;
   std::map<std::uint32_t, std::uint64_t> programs_;
@@ -339,6 +361,57 @@ TEST_CASE("1,000 tries: user namespaces of two users") {
   check_no_leak(host);
   // The shell's, and that of the container.
   check_own_of_each(host, 2);
+}
+
+TEST_CASE("1,000 tries: another user's rootful container by its folder's path, number, owner and engine") {
+  Host host;
+  std::mt19937 random(30);
+  tries([&](int n, const User& victim, const User& attacker) {
+    // The container's own folder, and what the attacker has made of what can be known of it.
+    const std::string hash = "0123456789abcdef0123456" + std::to_string(1'000'000 + n);
+    const std::string path = (n % 2 == 0 ? home(victim) : std::string("/tmp/w")) + "/ab/" + hash;
+    const Folder theirs{.inode = 100 + random() % 5, .device = static_cast<std::uint32_t>(n % 3), .owner = victim.uid};
+    const uid_t owners[] = {victim.uid, attacker.uid, 0};
+    Folder guess{.inode = 100 + random() % 5,
+                 .device = static_cast<std::uint32_t>(random() % 3),
+                 .owner = owners[random() % 3],
+                 .mount_namespace = random() % 2 == 0 ? kHost : kInside + 1};
+    // A folder is one user's: what is the attacker's own is not the victim's.
+    if (guess.owner == attacker.uid && is_same(guess, theirs)) ++guess.inode;
+    const auto attack = [&] {
+      if (guess.owner == attacker.uid)
+        host.announce(attacker, "d" + path, {.run = "r", .task = attacker.name}, {}, {}, guess);
+      if (guess.owner != attacker.uid) host.announce(attacker, "d" + path, {.run = "r", .task = attacker.name});
+      Who fake = host.begin(attacker);
+      fake.mount_namespace = guess.mount_namespace;
+      host.exec(fake, path, {"bash", "-ue", ".command.run"}, {}, guess);
+      host.exec(fake, path, {"sort", attacker.name}, {}, guess);
+      host.exit(fake);
+    };
+    if (n % 3 == 0) attack();
+    Who client = host.begin(victim);
+    client.mount_namespace = kHost;
+    Folder on_host = theirs;
+    on_host.mount_namespace = kHost;
+    if (n % 4 == 0) {
+      host.announce(victim, "d" + path, {.run = "r", .task = victim.name}, {}, {}, on_host);
+    } else {
+      host.exec(client, path, {"bash", "-ue", ".command.run"}, {}, on_host);
+    }
+    if (n % 3 == 1) attack();
+    Who inside = host.begin_in_container();
+    host.exec(inside, path, {"bash", "-ue", ".command.sh", victim.name}, {}, theirs);
+    Who inner = wire::child_of(inside, host.last_pid() + 5000, host.now());
+    inner.uid = 0;
+    inner.cgroup_id = kContainer;
+    host.begin_as(inner);
+    if (n % 3 == 2) attack();
+    host.exec(inner, path + "/below", {"sort", victim.name});
+    for (const Who& who : {inner, inside, client}) host.exit(who);
+  });
+  check_no_leak(host);
+  // Of root, and theirs.
+  for (const User& user : {kAlice, kBob}) CHECK(host.given_of_root[user.uid] >= kTries);
 }
 
 TEST_CASE("1,000 tries: attaching labels inside another user's run") {

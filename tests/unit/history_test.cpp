@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -247,7 +249,136 @@ TEST_CASE("damaged, foreign and newer files are refused, and stay as they are") 
   { HistoryFile file(temp.path(), HistoryFile::Access::kWrite); }
   execute(temp.path(), "PRAGMA user_version = 99");
   CHECK(code_of_opening(temp.path(), HistoryFile::Access::kWrite) == ErrorCode::kNewerSchema);
+  // An older layout is not read as if it were this one.
+  execute(temp.path(), "PRAGMA user_version = 1");
+  CHECK(code_of_opening(temp.path(), HistoryFile::Access::kWrite) == ErrorCode::kFileUnreadable);
+  CHECK(code_of_opening(temp.path(), HistoryFile::Access::kRead) == ErrorCode::kFileUnreadable);
   CHECK(code_of_opening(temp.folder() / "missing", HistoryFile::Access::kRead) == ErrorCode::kFileUnreadable);
+}
+
+namespace {
+
+PastTask of_owner(std::uint32_t owner, std::uint64_t number, std::uint64_t wall_ns) {
+  PastTask task = past(number, wall_ns);
+  task.kind.owner_uid = owner;
+  return task;
+}
+
+HistoryRun run_of(std::optional<std::uint32_t> owner, const std::string& key) {
+  HistoryRun run;
+  run.run_key = key;
+  run.pipeline = "demo";
+  run.end_time_s = now_s();
+  run.owner_uid = owner;
+  return run;
+}
+
+constexpr std::uint32_t kAlice = 1000;
+constexpr std::uint32_t kBob = 1001;
+
+}  // namespace
+
+TEST_CASE("equal names and keys of two owners are two kinds, tasks and runs") {
+  const TempFile temp;
+  HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
+  std::vector<PastTask> tasks;
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    tasks.push_back(of_owner(kAlice, i, 10 * kSecond));
+    tasks.push_back(of_owner(kBob, i, 90 * kSecond));
+    tasks.push_back(past(i, 40 * kSecond));
+  }
+  // Once more: each takes the place of its owner's own.
+  for (int i = 0; i < 2; ++i)
+    REQUIRE(file.add(tasks, {run_of(kAlice, "r"), run_of(kBob, "r"), run_of({}, "r")}, std::chrono::seconds(10)));
+  CHECK(file.tasks().size() == 15);
+  CHECK(file.runs().size() == 3);
+  const auto median_of = [&](std::optional<std::uint32_t> owner) {
+    TaskKind kind = kAlign;
+    kind.owner_uid = owner;
+    const auto all = file.succeeded(kind, 100);
+    CHECK(all.size() == 5);
+    return all.at(0).wall_ns;
+  };
+  CHECK(median_of(kAlice) == 10 * kSecond);
+  CHECK(median_of(kBob) == 90 * kSecond);
+  CHECK(median_of({}) == 40 * kSecond);
+
+  const HistoryAnswer all = file.answer({});
+  CHECK(all.kinds.size() == 3);
+  CHECK(all.runs.size() == 3);
+  const HistoryAnswer alices = file.answer({.owners = std::vector<uid_t>{kAlice}});
+  REQUIRE(alices.kinds.size() == 1);
+  CHECK(alices.kinds[0].kind.kind.owner_uid == kAlice);
+  CHECK(alices.kinds[0].kind.tasks == 5);
+  CHECK(alices.kinds[0].kind.succeeded == 5);
+  REQUIRE(alices.kinds[0].usual.wall_ns);
+  CHECK(alices.kinds[0].usual.wall_ns->median == 10 * kSecond);
+  REQUIRE(alices.runs.size() == 1);
+  CHECK(alices.runs[0].owner_uid == kAlice);
+  CHECK(file.answer({.owners = std::vector<uid_t>{kAlice, kBob}}).kinds.size() == 2);
+  CHECK(file.answer({.owners = std::vector<uid_t>{77}}).kinds.empty());
+  CHECK(file.answer({.owners = std::vector<uid_t>{}}).runs.empty());
+  CHECK(file.answer({.pipeline = "demo' OR 1"}).kinds.empty());
+  CHECK(file.answer({.pipeline = "demo", .step = "ALIGN"}).kinds.size() == 3);
+  CHECK(file.answer({.pipeline = "demo", .step = "SORT"}).kinds.empty());
+  CHECK(file.answer({.pipeline = "other"}).runs.empty());
+}
+
+TEST_CASE("no owner takes the room of another") {
+  const TempFile temp;
+  HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
+  REQUIRE(file.add({of_owner(kAlice, 1, 10 * kSecond)}, {run_of(kAlice, "r")}, std::chrono::seconds(10)));
+  std::vector<PastTask> flood;
+  for (std::uint64_t i = 0; i < HistoryFile::kMostOfOwner + 50; ++i) {
+    flood.push_back(of_owner(kBob, i, 1));
+    flood.back().kind.step = std::to_string(i / 100);
+  }
+  REQUIRE(file.add(flood, {}, std::chrono::seconds(10)));
+  const auto tasks = file.tasks();
+  CHECK(tasks.size() == HistoryFile::kMostOfOwner + 1);
+  CHECK(file.answer({.owners = std::vector<uid_t>{kAlice}}).kinds.size() == 1);
+  CHECK(file.answer({.owners = std::vector<uid_t>{kBob}}).kinds.size() == HistoryFile::kMostOfOwner / 100 + 1);
+}
+
+TEST_CASE("one user's flood is dropped, and costs nobody the history") {
+  const TempFile temp;
+  SessionHistory history(temp.path(), HistoryFile::Access::kWrite, UserIds());
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    PastTask task = of_owner(kBob, i, 1);
+    task.kind.step = std::to_string(i / 100);
+    history.add(std::move(task));
+  }
+  CHECK(history.take_problem() == "more tasks ended than the history can keep: some are not in it");
+  history.add(of_owner(kBob, 1, 1));
+  CHECK(!history.take_problem());
+  const SessionHistory::Ask ask = history.begin_to_answer();
+  CHECK(!ask({}, std::chrono::seconds(60)).kinds.empty());
+  history.add(of_owner(kAlice, 1, 10 * kSecond));
+  CHECK(ask({.owners = std::vector<uid_t>{kAlice}}, std::chrono::seconds(60)).kinds.size() == 1);
+  history.write_all();
+  CHECK(!history.take_problem());
+}
+
+TEST_CASE("a session that keeps owners apart answers with all that was added, from any thread") {
+  const TempFile temp;
+  SessionHistory history(temp.path(), HistoryFile::Access::kWrite, UserIds({{kAlice, 100000, 10}, {kBob, 100005, 10}}));
+  const auto owner_of = [&](std::optional<std::uint32_t> uid) {
+    return history.kind_of(Context{.pipeline = "demo", .step = "ALIGN", .owner_uid = uid}).owner_uid;
+  };
+  CHECK(owner_of(kAlice) == kAlice);
+  CHECK(owner_of(100003) == kAlice);
+  CHECK(owner_of(100006) == 0u);  // Of both.
+  CHECK(owner_of({}) == 0u);
+  const SessionHistory::Ask ask = history.begin_to_answer();
+  history.add(of_owner(kAlice, 1, 10 * kSecond));
+  history.add(of_owner(kBob, 1, 10 * kSecond));
+  HistoryAnswer answer;
+  std::thread([&] { answer = ask({.owners = std::vector<uid_t>{kBob}}, std::chrono::seconds(60)); }).join();
+  REQUIRE(answer.kinds.size() == 1);
+  CHECK(answer.kinds[0].kind.kind.owner_uid == kBob);
+  history.write_all();
+  CHECK_THROWS_AS(ask({}, std::chrono::seconds(60)), Error);
+  CHECK(SessionHistory(temp.path()).kind_of(Context{.owner_uid = kAlice}).owner_uid == std::nullopt);
 }
 
 TEST_CASE("a history with damage inside harms no session, which says so once") {

@@ -45,13 +45,15 @@ TaskFinish finish(std::uint64_t key, std::uint64_t wall_ns, std::uint64_t peak_b
 /// Sessions over one history.
 class Sessions {
  public:
+  explicit Sessions(std::optional<UserIds> owners = {}) : owners_(std::move(owners)) {}
+
   /// The findings of a session in which `feed` happens.
   template <class Feed>
   std::vector<Finding> run(const Feed& feed) {
     Insight insight(2);
     // Now, by the clock of a boot at the epoch.
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    auto history = std::make_unique<SessionHistory>(file_.path());
+    auto history = std::make_unique<SessionHistory>(file_.path(), HistoryFile::Access::kWrite, owners_);
     history_ = history.get();
     insight.use(std::move(history),
                 static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) - kBegin);
@@ -73,6 +75,7 @@ class Sessions {
   void settle() { CHECK(history_->settle(std::chrono::seconds(60))); }
 
  private:
+  const std::optional<UserIds> owners_;
   TempFile file_;
   SessionHistory* history_ = nullptr;  ///< Of the session that runs.
 };
@@ -108,6 +111,74 @@ TEST_CASE("a task that takes far longer than earlier ones is slow, while it runs
   CHECK(findings[1].state == "closed");
   CHECK(findings[1].finding_key == findings[0].finding_key);
   CHECK(findings[1].text == "task ALIGN (S1) ran for 10.0 min; it usually takes 41.0 s (20 earlier)");
+}
+
+TEST_CASE("what is usual of one user never comes from another's runs, by equal names and keys") {
+  constexpr std::uint32_t kAlice = 1000;
+  constexpr std::uint32_t kBob = 1001;
+  const auto of_user = [](std::uint32_t uid, std::uint64_t key, std::uint64_t wall_ns) {
+    TaskFinish task = finish(key, wall_ns);
+    auto context = std::make_shared<Context>(*task.context);
+    context->owner_uid = uid;
+    task.context = std::move(context);
+    return task;
+  };
+  Sessions sessions{UserIds()};
+  sessions.run([&](const auto& add) {
+    // Bob's are as slow as his next one.
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      add(Event(of_user(kAlice, 100 + i, 40 * kSecond + i * kSecond / 10)));
+      add(Event(of_user(kBob, 100 + i, 600 * kSecond + i * kSecond / 10)));
+    }
+  });
+  const auto findings_of = [&](std::uint32_t uid, std::uint64_t wall_ns) {
+    return sessions.run([&](const auto& add) { add(Event(of_user(uid, 7, wall_ns))); });
+  };
+  CHECK(findings_of(kBob, 600 * kSecond).empty());
+  CHECK(findings_of(1002, 600 * kSecond).empty());
+  const auto findings = findings_of(kAlice, 600 * kSecond);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].code == "slower_than_usual");
+  CHECK(findings[0].context->owner_uid == kAlice);
+  CHECK(findings[0].text == "task ALIGN (S1) ran for 10.0 min; it usually takes 41.0 s (20 earlier)");
+}
+
+TEST_CASE("two users' living tasks of an equal key are two, and one that becomes another user's is the same") {
+  const auto context_of = [](std::uint32_t uid) {
+    auto context = std::make_shared<Context>(*task_context(7));
+    context->owner_uid = uid;
+    return context;
+  };
+  Sessions sessions{UserIds()};
+  sessions.run([&](const auto& add) {
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      TaskFinish task = finish(100 + i, 40 * kSecond + i * kSecond / 10);
+      auto context = std::make_shared<Context>(*task.context);
+      context->owner_uid = 1000;
+      task.context = std::move(context);
+      add(Event(task));
+    }
+  });
+  const auto findings = sessions.run([&](const auto& add) {
+    for (const std::uint32_t uid : {0u, 1001u}) {
+      TaskStart start;
+      start.context = context_of(uid);
+      start.time_ns = start.start_ns = kBegin;
+      add(Event(start));
+    }
+    ContextChange change;
+    change.time_ns = kBegin;
+    change.before = context_of(0);
+    change.after = context_of(1000);
+    add(Event(change));
+    sessions.settle();
+    SnapshotEnd snapshot;
+    snapshot.time_ns = kBegin + 540 * kSecond;
+    add(Event(snapshot));
+  });
+  REQUIRE(!findings.empty());
+  for (const Finding& finding : findings) CHECK(finding.context->owner_uid == 1000u);
+  CHECK(findings[0].code == "slower_than_usual");
 }
 
 TEST_CASE("nothing is slow below five earlier ones, nor by less than ten seconds, nor within the noise") {

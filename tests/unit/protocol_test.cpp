@@ -110,7 +110,11 @@ TEST_CASE("every request is what it was, once it was sent") {
   sent(StatisticsRequest{});
   sent(StatusRequest{});
   sent(SnapshotRequest{});
-  sent(HistoryRequest{});
+  const HistoryRequest history = sent(HistoryRequest{.pipeline = "p", .step = "s", .input_bytes = 7});
+  CHECK(history.pipeline == "p");
+  CHECK(history.step == "s");
+  CHECK(history.input_bytes == 7u);
+  CHECK_FALSE(sent(HistoryRequest{}).pipeline.has_value());
   sent(FlushRequest{});
   const SubscribeRequest subscribe =
       sent(SubscribeRequest{{EventKind::kProcessExit, EventKind::kTaskFinish}, 12, true, 1u << 20});

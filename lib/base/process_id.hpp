@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tracer::internal {
+
+/// Which process of this host: a pid alone may be another's later.
+struct ProcessId {
+  std::uint64_t start_ns = 0;
+  std::uint32_t pid = 0;
+
+  bool operator==(const ProcessId&) const = default;
+};
+
+struct ProcessIdHash {
+  std::size_t operator()(const ProcessId& id) const noexcept {
+    return static_cast<std::size_t>(id.start_ns * 0x9e3779b97f4a7c15u + id.pid);
+  }
+};
+
+}  // namespace tracer::internal
