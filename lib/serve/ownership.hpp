@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <tracer/event.hpp>
@@ -67,6 +69,8 @@ class Ownership {
   /// Whose program it ran, as far as events have said.
   bool was_of(const Process& process, const Owner& owner) const;
   Owner owner_of_roots(std::uint32_t pid, std::uint64_t start_ns) const;
+  /// That it is not of the user in whose run or task it is.
+  void note_stranger(const Process& process, const Owner& owner);
   void remember(const Process& process);
   void ended(const Process& process);
   void leads(const Context& context, std::uint32_t pid, std::uint64_t start_ns);
@@ -78,6 +82,9 @@ class Ownership {
   bool changed_user_ = false;
   std::unordered_map<Id, Living, Hash> processes_;  ///< Living ones that belong to a user.
   std::unordered_map<std::uint64_t, CgroupOwner> cgroups_;
+  /// Processes in another user's run or task, living or ended; and the same in their order.
+  std::unordered_set<Id, Hash> strangers_;
+  std::deque<Id> stranger_order_;
 };
 
 }  // namespace tracer::internal
