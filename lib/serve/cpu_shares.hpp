@@ -19,7 +19,7 @@ class CpuShares {
   using Clock = std::chrono::steady_clock;
   using Time = std::chrono::nanoseconds;
   static constexpr int kShareOfCpu = 4;  ///< One of so many parts.
-  static constexpr Time kMostAtOnce = std::chrono::seconds(1) / kShareOfCpu;
+  static constexpr Time kMostAtOnce = Time(std::chrono::seconds(1)) / kShareOfCpu;
 
   void charge(uid_t uid, Time used, Clock::time_point now) {
     if (uid == 0) return;

@@ -38,18 +38,18 @@ namespace {
 constexpr uid_t kAlice = 20011;
 
 /// Everybody who connects sees all.
-struct Service {
-  explicit Service(ServiceOptions options)
+struct Running {
+  explicit Running(ServiceOptions options)
       : session(fake.source(), session_options()), server(session, std::move(options)) {
     ::chmod(folder.folder().c_str(), 0755);
     server.listen(listen_on(path(), 0666), true);
     session.start();
   }
-  ~Service() { session.stop(); }
+  ~Running() { session.stop(); }
   std::string path() const { return (folder.folder() / "s.sock").string(); }
   static SessionOptions session_options() {
     SessionOptions options;
-    options.reader = Reader::kOwnThread;
+    options.reader = tracer::Reader::kOwnThread;
     return options;
   }
   template <class Condition>
@@ -66,7 +66,7 @@ struct Service {
 
 /// A connection that a process of this user has made.
 struct Client {
-  Client(const Service& service, uid_t uid) : socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+  Client(const Running& service, uid_t uid) : socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const std::string path = service.path();
@@ -119,7 +119,7 @@ TEST_CASE("what a client only asked for is not done once it has gone") {
     ++*asked;
     return std::string("{}");
   };
-  Service service(std::move(options));
+  Running service(std::move(options));
   {
     Client there(service, ::geteuid());
     there.send(times(40, kHistory));
@@ -136,7 +136,7 @@ TEST_CASE("what a client only asked for is not done once it has gone") {
 
 TEST_CASE("what a client asked to change is done after it has gone, behind much that it only asked for") {
   if (::geteuid() != 0) return;
-  Service service({});
+  Running service{ServiceOptions()};
   const TempFile own;
   REQUIRE(::chown(own.folder().c_str(), kAlice, kAlice) == 0);
   {
@@ -156,7 +156,7 @@ TEST_CASE("a user whose requests have taken too much CPU time waits, and others 
     consume(1'000'000'000);
     return std::string("{}");
   };
-  Service service(std::move(options));
+  Running service(std::move(options));
   Client alice(service, kAlice);
   Client other_of_alice(service, kAlice);
   Client root(service, 0);

@@ -700,15 +700,15 @@ TEST_CASE("clients that came and went cost no more than a number each") {
   hub.take_filled();
   // What everybody gets is for all of them.
   hub.deliver(std::vector<Event>{Event(SnapshotEnd{2, 99})}, now);
-  CHECK(held() - before < 16u << 20);
+  CHECK(held() - before < std::int64_t{16} << 20);
   now += milliseconds(101);
   hub.tick(now);
   CHECK(hub.views() == kUsers);
-  CHECK(held() - before < 16u << 20);
+  CHECK(held() - before < std::int64_t{16} << 20);
   now += std::chrono::seconds(61);
   hub.tick(now);
   CHECK(hub.views() == 0);
-  CHECK(held() - before < 2u << 20);
+  CHECK(held() - before < std::int64_t{2} << 20);
   // Nobody looked, and the number goes on.
   hub.deliver(std::vector<Event>{start_of(20001, 2, 3)}, now);
   CHECK(hub.last_number({.owners = {20001}}) == 3);
