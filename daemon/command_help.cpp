@@ -290,7 +290,7 @@ std::unique_ptr<CLI::App> make_app() {
   serve.footer(kServeFooter);
   CLI::App& status = *app->add_subcommand("status", kStatusDescription);
   add_flag(status, "--json", "Print one JSON object: docs/protocol.md describes it");
-  add(status, "--socket", "PATH", "The service's socket (default: /run/tracer/tracer.sock)");
+  add(status, "--socket", "PATH", "The service's socket (default: TRACER_SOCKET, or /run/tracer/tracer.sock)");
   CLI::App& check = *app->add_subcommand("check", kCheckDescription);
   add_flag(check, "--json", "Print one JSON object");
   add(check, "--rules", "FILE", "Check a file of rules for engines");

@@ -9,10 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,14 +30,16 @@ namespace {
 /// A file by its folder, which may not be exchanged meanwhile.
 struct Place {
   int folder = -1;
+  std::string folder_name;
   std::string name;
   struct stat file {};  ///< That is written to.
 };
 
 struct Answer {
   int error_number = 0;
-  bool removed = false;  ///< The oldest one was there, and is not any more.
-  bool moved = false;    ///< At its name was not the one that was written to.
+  std::uint32_t which = 0;  ///< With an error when it begins: of which file.
+  bool removed = false;     ///< The oldest one was there, and is not any more.
+  bool moved = false;       ///< At its name was not the one that was written to.
 };
 
 /// A message of one object, and a descriptor if there is one.
@@ -88,20 +94,37 @@ std::uint32_t first_free(const Place& place) {
   return number;
 }
 
-/// The numbered ones that were not written to for so long.
+/// Those that are too old: see Rotation::Lasting.
 void remove_old(const Place& place, std::uint32_t keep, std::chrono::seconds max_age) {
-  const std::time_t oldest = std::time(nullptr) - static_cast<std::time_t>(max_age.count());
-  for (std::uint32_t number = 1; max_age.count() != 0 && number <= keep; ++number) {
+  if (max_age.count() == 0) return;
+  const std::int64_t longest = max_age.count() / 4 + 1;
+  std::int64_t newer = std::time(nullptr);
+  std::int64_t age = 0;
+  for (std::uint32_t number = 1; number <= keep; ++number) {
     const std::string name = fmt::format("{}.{}", place.name, number);
     struct stat file {};
-    if (::fstatat(place.folder, name.c_str(), &file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file.st_mode) &&
-        file.st_mtime < oldest)
-      ::unlinkat(place.folder, name.c_str(), 0);
+    if (::fstatat(place.folder, name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(file.st_mode)) continue;
+    age += std::clamp<std::int64_t>(newer - file.st_mtime, 0, longest);
+    newer = file.st_mtime;
+    if (age > max_age.count()) ::unlinkat(place.folder, name.c_str(), 0);
   }
 }
 
+bool open_folder(Place& place) {
+  if (place.folder >= 0) ::close(place.folder);
+  place.folder = ::open(place.folder_name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  return place.folder >= 0;
+}
+
 /// A descriptor of the new file, or what failed.
-int rotate(Place& place, std::uint32_t keep, std::chrono::seconds max_age, Answer& answer) {
+int rotate(Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, Answer& answer) {
+  // One that was removed and made anew is another one.
+  struct stat folder {};
+  const bool is_there = place.folder >= 0 && ::fstat(place.folder, &folder) == 0 && folder.st_nlink != 0;
+  if (!is_there && lasting.folder_may_come && !open_folder(place)) {
+    answer.error_number = errno;
+    return -1;
+  }
   const auto numbered = [&place](std::uint32_t number) {
     return number == 0 ? place.name : fmt::format("{}.{}", place.name, number);
   };
@@ -118,7 +141,7 @@ int rotate(Place& place, std::uint32_t keep, std::chrono::seconds max_age, Answe
     answer.error_number = errno;
     return -1;
   }
-  remove_old(place, keep, max_age);
+  remove_old(place, keep, lasting.max_age);
   // Made by this call: it can't be a link, nor a file that somebody else may read.
   const int fd = ::openat(place.folder, place.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0 || ::fstat(fd, &place.file) != 0) answer.error_number = errno;
@@ -126,13 +149,13 @@ int rotate(Place& place, std::uint32_t keep, std::chrono::seconds max_age, Answe
 }
 
 /// Until nobody can ask any more.
-void serve(int socket, std::vector<Place>& places, std::uint32_t keep, std::chrono::seconds max_age) {
+void serve(int socket, std::vector<Place>& places, std::uint32_t keep, const Rotation::Lasting& lasting) {
   for (;;) {
     std::uint32_t which = 0;
     int none = -1;
     if (!Message(which).receive(socket, none) || which >= places.size()) return;
     Answer answer;
-    const int fd = rotate(places[which], keep, max_age, answer);
+    const int fd = rotate(places[which], keep, lasting, answer);
     const bool sent = Message(answer).send(socket, fd);
     if (fd >= 0) ::close(fd);
     if (!sent) return;
@@ -148,7 +171,7 @@ void keep_only(int socket) noexcept {
 }
 
 [[noreturn]] void run_helper(const std::optional<tracer::User>& user, int socket, const std::vector<std::string>& files,
-                             std::uint32_t keep, std::chrono::seconds max_age) noexcept {
+                             std::uint32_t keep, const Rotation::Lasting& lasting) noexcept {
   // It ends when its socket does; a key that stops the command must not stop it in between two names.
   sigset_t all;
   ::sigfillset(&all);
@@ -161,28 +184,31 @@ void keep_only(int socket) noexcept {
   for (const std::string& file : files) {
     const std::filesystem::path path(file);
     const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-    places.push_back({::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), path.filename().string(), {}});
+    places.push_back({-1, folder, path.filename().string(), {}});
     Place& place = places.back();
-    if (place.folder < 0 && ready.error_number == 0) ready.error_number = errno;
+    if (!open_folder(place) && !lasting.folder_may_come && ready.error_number == 0) {
+      ready.error_number = errno;
+      ready.which = static_cast<std::uint32_t>(places.size() - 1);
+    }
     if (::fstatat(place.folder, place.name.c_str(), &place.file, 0) != 0) place.file = {};
   }
-  if (Message(ready).send(socket, -1) && ready.error_number == 0) serve(socket, places, keep, max_age);
+  if (Message(ready).send(socket, -1) && ready.error_number == 0) serve(socket, places, keep, lasting);
   ::_exit(0);
 }
 
-[[noreturn]] void refuse(int error_number, const char* what) {
-  throw tracer::Error({tracer::ErrorCode::kFileUnwritable, error_number, what, {}, {}});
+[[noreturn]] void refuse(int error_number, std::string what, std::string fix = {}) {
+  throw tracer::Error({tracer::ErrorCode::kFileUnwritable, error_number, std::move(what), std::move(fix), {}});
 }
 
 }  // namespace
 
 Rotation::Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep,
-                   std::chrono::seconds max_age) {
+                   Lasting lasting) {
   for (const std::string& file : files) names_.push_back({.path = file});
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) refuse(errno, "can't make a socket");
   helper_ = ::fork();
-  if (helper_ == 0) run_helper(user, ends[1], files, keep, max_age);
+  if (helper_ == 0) run_helper(user, ends[1], files, keep, lasting);
   const int error_number = errno;
   ::close(ends[1]);
   socket_ = ends[0];
@@ -190,7 +216,9 @@ Rotation::Rotation(const std::optional<tracer::User>& user, const std::vector<st
   Answer ready;
   int none = -1;
   if (!Message(ready).receive(socket_, none)) refuse(0, "the helper that names files has died");
-  if (ready.error_number != 0) refuse(ready.error_number, "can't work in the folder of a file to rotate");
+  if (ready.error_number != 0)
+    refuse(ready.error_number, fmt::format("the folder of {} can't be used", files.at(ready.which)),
+           "make it, or name a file in another folder");
 }
 
 Rotation::~Rotation() {

@@ -23,11 +23,22 @@ class Rotation {
  public:
   static constexpr std::uint32_t kKeepAll = 0;
 
+  /// What a service wants, which goes on for years.
+  struct Lasting {
+    /// Older ones are removed, too, judged by when each was written last, before the next one: at least four of them
+    /// are written in this time. A longer time between two of them, when nothing was written or the clock has jumped,
+    /// counts as a quarter of it: no jump removes all of them. 0: none is removed.
+    std::chrono::seconds max_age{};
+    /// A folder that is missing, or is another one by now, is looked for again by next().
+    bool folder_may_come = false;
+  };
+
   /// `keep`: the N; kKeepAll: as many as there are. Absent `user`: the rights of now. To be made while there is one
   /// thread. Throws tracer::Error: kInternal, kPermission, kFileUnwritable.
-  /// `max_age`: older ones of them are removed, too; 0: none.
   Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep,
-           std::chrono::seconds max_age = {});
+           Lasting lasting);
+  Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep)
+      : Rotation(user, files, keep, Lasting()) {}
   ~Rotation();
   Rotation(const Rotation&) = delete;
   Rotation& operator=(const Rotation&) = delete;

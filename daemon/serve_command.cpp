@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <csignal>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,7 @@
 #include "history/session_history.hpp"
 #include "history_json.hpp"
 #include "privileges.hpp"
+#include "rules/rules_file.hpp"
 #include "say.hpp"
 #include "serve/keeping.hpp"
 #include "serve/listener.hpp"
@@ -51,17 +54,21 @@ constexpr milliseconds kLastWords{2000};
 constexpr auto kStatusPeriod = std::chrono::seconds(10);
 constexpr std::size_t kLeastRingBytes = 8u << 20;
 
-/// Without a file at the default place, the defaults hold.
-ServeConfig config_of(const Options& options) {
+/// Absent: there is none at the default place.
+std::optional<ServeConfig> config_of(const Options& options) {
   const std::string name = options.config.value_or(kDefaultConfig);
-  std::ifstream file(name, std::ios::binary);
-  if (!file) {
-    if (!options.config && errno == ENOENT) return {};
-    throw Error(
-        {ErrorCode::kFileUnreadable, errno, fmt::format("{} can't be read", name), "name another with --config", {}});
+  std::string text;
+  try {
+    text = tracer::internal::read_rules_file(name);
+  } catch (const Error& error) {
+    if (!options.config && error.error_number() == ENOENT) return std::nullopt;
+    throw Error({ErrorCode::kFileUnreadable,
+                 error.error_number(),
+                 fmt::format("{} can't be read", name),
+                 "name another with --config",
+                 {}});
   }
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return parse_serve_config(text, name);
+  return parse_serve_config(text, name, options.check_only);
 }
 
 struct Sockets {
@@ -196,16 +203,18 @@ int serve_until_the_end(Server& server, tracer::Session& session, ServeRecording
 }  // namespace
 
 int serve_command(const Options& options) {
-  ServeConfig config = config_of(options);
-  if (options.socket) {
-    config.socket = *options.socket;
-    config.admin_socket.clear();
-  }
-  tracer::internal::ServiceOptions service_options{.limits = config.limits, .sharing = sharing_of(config)};
+  const std::optional<ServeConfig> given = config_of(options);
   if (options.check_only) {
-    fmt::print("tracerd: {}: no mistakes\n", options.config.value_or(kDefaultConfig));
+    fmt::print("tracerd: {}\n", given ? fmt::format("{}: no mistakes", options.config.value_or(kDefaultConfig))
+                                      : fmt::format("there is no {}: the defaults hold", kDefaultConfig));
     return 0;
   }
+  ServeConfig config = given.value_or(ServeConfig());
+  if (options.socket) {
+    config.socket = std::filesystem::absolute(*options.socket);
+    config.admin_socket.clear();
+  }
+  tracer::internal::ServiceOptions service_options{.limits = config.limits, .sharing = config.sharing};
   if (::geteuid() != 0)
     throw Error({ErrorCode::kPermission,
                  EPERM,

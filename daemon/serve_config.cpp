@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve_config.hpp"
 
+#include <sys/un.h>
+
 #include <bit>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -11,6 +17,7 @@
 #include <tracer/run.hpp>
 
 #include "base/number.hpp"
+#include "rules/rules_file.hpp"
 #include "rules/rules_reader.hpp"
 
 namespace tracerd {
@@ -90,15 +97,55 @@ void read_session(const toml::table& table, tracer::SessionOptions& options, Rul
   read_number(table, "max_processes", 1, kMost, options.max_processes, mistakes);
   read_number(table, "max_threads", 1, kMost, options.max_threads, mistakes);
   read_number(table, "max_cgroups", 1, kMost, options.max_cgroups, mistakes);
-  read_path(table, "engine_rules", true, options.engine_rules, mistakes);
-  read_path(table, "secret_rules", true, options.secret_rules, mistakes);
+  for (const auto& [key, file] : {std::pair("engine_rules", &options.engine_rules), std::pair("secret_rules", &options.secret_rules)}) {
+    read_path(table, key, true, *file, mistakes);
+    if (!file->is_absolute()) continue;
+    try {
+      tracer::internal::read_rules_file(*file);
+    } catch (const tracer::Error& error) {
+      mistakes.add(line_of(*table.get(key)),
+                   fmt::format("{}: {}", error.problems().front().what, std::strerror(error.error_number())));
+    }
+  }
   if (table.get("read_engine_notes") != nullptr)
     options.read_engine_notes = read_flag(table, "read_engine_notes", mistakes);
 }
 
-void read_recordings(const toml::table& table, ServeConfig::Recordings& recordings, RuleMistakes& mistakes) {
+/// Where a listening socket could not be made; see listen_on(), which makes it by a longer name first.
+void check_socket(const toml::table& table, std::string_view key, const std::filesystem::path& path,
+                  RuleMistakes& mistakes) {
+  constexpr std::size_t kMostBytes = sizeof(sockaddr_un::sun_path) - 1 - std::string_view(".4194304").size();
+  if (path.native().size() > kMostBytes)
+    mistakes.add(line_of(*table.get(key)), fmt::format("\"{}\" has {} bytes: a socket's path may have {}", key,
+                                                       path.native().size(), kMostBytes));
+}
+
+void read_socket(const toml::table& table, ServeConfig& config, RuleMistakes& mistakes) {
+  check_keys(table, "[socket]", {"path", "admin_path"}, mistakes);
+  read_path(table, "path", false, config.socket, mistakes);
+  read_path(table, "admin_path", true, config.admin_socket, mistakes);
+  check_socket(table, "path", config.socket, mistakes);
+  check_socket(table, "admin_path", config.admin_socket, mistakes);
+  const toml::node* const last = table.get("admin_path") != nullptr ? table.get("admin_path") : table.get("path");
+  if (last != nullptr && config.socket == config.admin_socket)
+    mistakes.add(line_of(*last), "\"path\" and \"admin_path\" must be two sockets");
+}
+
+void check_folder(const toml::table& table, const std::filesystem::path& folder, RuleMistakes& mistakes) {
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error)) return;
+  const bool is_there = !error || error != std::errc::no_such_file_or_directory;
+  mistakes.add(line_of(*table.get("folder")), fmt::format("\"folder\": {} {}", folder.string(),
+                                                          !is_there ? "is not there"
+                                                          : error   ? error.message()
+                                                                    : "is no folder"));
+}
+
+void read_recordings(const toml::table& table, ServeConfig::Recordings& recordings, bool with_folders,
+                     RuleMistakes& mistakes) {
   check_keys(table, "[recordings]", {"folder", "file_mib", "files", "max_age_hours"}, mistakes);
   read_path(table, "folder", true, recordings.folder, mistakes);
+  if (with_folders && recordings.folder.is_absolute()) check_folder(table, recordings.folder, mistakes);
   std::uint64_t file_mib = recordings.file_bytes >> 20;
   read_number(table, "file_mib", 1, 1 << 20, file_mib, mistakes);
   recordings.file_bytes = file_mib << 20;
@@ -126,6 +173,12 @@ void read_limits(const toml::table& table, tracer::internal::ServeLimits& limits
   read_mib("mib_of_user", limits.bytes_of_user);
   read_mib("mib_of_subscription", limits.bytes_of_subscription);
   read_mib("mib_kept", limits.bytes_kept);
+  const toml::node* const of_bytes =
+      table.get("mib_of_user") != nullptr ? table.get("mib_of_user") : table.get("mib_of_subscription");
+  if (of_bytes != nullptr && limits.bytes_of_user < limits.bytes_of_subscription)
+    mistakes.add(line_of(*of_bytes),
+                 fmt::format("\"mib_of_user\" ({}) must not be less than \"mib_of_subscription\" ({})",
+                             limits.bytes_of_user >> 20, limits.bytes_of_subscription >> 20));
   std::int64_t seconds = limits.kept_without_clients.count();
   read_number(table, "kept_s", 0, 24 * 3600, seconds, mistakes);
   limits.kept_without_clients = std::chrono::seconds(seconds);
@@ -147,47 +200,41 @@ std::optional<gid_t> gid_of(const std::string& name) {
   return std::nullopt;
 }
 
+void read_share(const toml::table& share, tracer::internal::Sharing& sharing, RuleMistakes& mistakes) {
+  check_keys(share, "[[share]]", {"owner", "group"}, mistakes);
+  const std::string owner = read_string(share, "owner", true, mistakes);
+  const std::string group = read_string(share, "group", true, mistakes);
+  const auto gid = gid_of(group);
+  if (!gid && !group.empty())
+    mistakes.add(line_of(*share.get("group")), fmt::format("there is no group '{}' in /etc/group", group));
+  if (owner.empty()) return;
+  try {
+    const uid_t uid = tracer::find_user(owner).uid;
+    if (gid) sharing[uid].push_back(*gid);
+  } catch (const tracer::Error& error) {
+    mistakes.add(line_of(*share.get("owner")), error.problems().front().what);
+  }
+}
+
 }  // namespace
 
-ServeConfig parse_serve_config(std::string_view text, std::string_view origin) {
+ServeConfig parse_serve_config(std::string_view text, std::string_view origin, bool with_folders) {
   ServeConfig config;
-  tracer::internal::read_rules(text, origin, [&config](const toml::table& root, RuleMistakes& mistakes) {
+  tracer::internal::read_rules(text, origin, [&config, with_folders](const toml::table& root, RuleMistakes& mistakes) {
     check_keys(root, "the file", {"schema", "socket", "session", "recordings", "history", "limits", "share"}, mistakes);
-    if (const auto* socket = table_of(root, "socket", mistakes)) {
-      check_keys(*socket, "[socket]", {"path", "admin_path"}, mistakes);
-      read_path(*socket, "path", false, config.socket, mistakes);
-      read_path(*socket, "admin_path", true, config.admin_socket, mistakes);
-    }
+    if (const auto* socket = table_of(root, "socket", mistakes)) read_socket(*socket, config, mistakes);
     if (const auto* session = table_of(root, "session", mistakes)) read_session(*session, config.session, mistakes);
     if (const auto* recordings = table_of(root, "recordings", mistakes))
-      read_recordings(*recordings, config.recordings, mistakes);
+      read_recordings(*recordings, config.recordings, with_folders, mistakes);
     if (const auto* history = table_of(root, "history", mistakes)) {
       check_keys(*history, "[history]", {"file"}, mistakes);
       read_path(*history, "file", true, config.history, mistakes);
     }
     if (const auto* limits = table_of(root, "limits", mistakes)) read_limits(*limits, config.limits, mistakes);
-    tracer::internal::for_each_table(root, "share", mistakes, [&](const toml::table& share) {
-      check_keys(share, "[[share]]", {"owner", "group"}, mistakes);
-      config.shares.push_back(
-          {read_string(share, "owner", true, mistakes), read_string(share, "group", true, mistakes)});
-    });
+    tracer::internal::for_each_table(root, "share", mistakes,
+                                     [&](const toml::table& share) { read_share(share, config.sharing, mistakes); });
   });
   return config;
-}
-
-tracer::internal::Sharing sharing_of(const ServeConfig& config) {
-  tracer::internal::Sharing sharing;
-  for (const auto& [owner, group] : config.shares) {
-    const auto gid = gid_of(group);
-    if (!gid)
-      throw tracer::Error({tracer::ErrorCode::kNoSuchUser,
-                           0,
-                           fmt::format("[[share]]: there is no group '{}'", group),
-                           "name a group of /etc/group, or give its number",
-                           {}});
-    sharing[tracer::find_user(owner).uid].push_back(*gid);
-  }
-  return sharing;
 }
 
 }  // namespace tracerd

@@ -4,9 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <tracer/session.hpp>
 
@@ -28,17 +26,11 @@ struct ServeConfig {
   Recordings recordings = {};
   std::filesystem::path history = {};  ///< Empty: none is kept.
   tracer::internal::ServeLimits limits = {};
-  struct Share {
-    std::string owner;
-    std::string group;
-  };
-  std::vector<Share> shares = {};
+  tracer::internal::Sharing sharing = {};
 };
 
-/// Throws tracer::Error(kInvalidRules) with every mistake and its line.
-ServeConfig parse_serve_config(std::string_view text, std::string_view origin);
-
-/// Names of users and groups become numbers. Throws tracer::Error(kNoSuchUser).
-tracer::internal::Sharing sharing_of(const ServeConfig& config);
+/// Names of users and groups must be known here. `with_folders`: a folder that a service would wait for must be there,
+/// too. Throws tracer::Error(kInvalidRules) with every mistake and its line.
+ServeConfig parse_serve_config(std::string_view text, std::string_view origin, bool with_folders);
 
 }  // namespace tracerd

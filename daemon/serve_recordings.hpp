@@ -2,12 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <tracer/event.hpp>
 #include <tracer/session.hpp>
 
 #include "rotation.hpp"
@@ -21,7 +23,8 @@ namespace tracerd {
 /// such as a full disk, is reported, and it tries again later.
 class ServeRecordings {
  public:
-  /// Before rights are given up, while there is one thread. Throws tracer::Error(kFileUnwritable).
+  /// Before rights are given up, while there is one thread. A folder that is missing is looked for again and again.
+  /// Throws tracer::Error(kFileUnwritable).
   explicit ServeRecordings(const ServeConfig::Recordings& options);
   /// Begins to record. `left`: events that an earlier process delivered: those of them that its recording lacks come
   /// first; null: there was none.
@@ -40,6 +43,9 @@ class ServeRecordings {
   void begin(int fd, std::span<const tracer::Event> first);
   void begin_anew_with(std::span<const tracer::Event> first);
   std::vector<tracer::Event> rest_of(const tracer::internal::Spool::Left& left) const;
+  void close();
+  /// Says that events are missing before the present recording.
+  tracer::Event gap_up_to_now() const;
 
   const ServeConfig::Recordings options_;
   std::string file_;
@@ -49,6 +55,9 @@ class ServeRecordings {
   std::optional<tracer::SinkHandle> sink_;
   std::optional<std::string> problem_;
   std::uint64_t failures_ = 0;
+  std::uint64_t dropped_ = 0;         ///< Of recordings before the present one.
+  bool lacks_events_ = false;         ///< There was no recording for a while.
+  std::uint64_t whole_until_ns_ = 0;  ///< Until then, recordings have all.
   std::chrono::steady_clock::time_point began_{};
   std::chrono::steady_clock::time_point try_again_{};
 };

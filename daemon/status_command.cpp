@@ -1,108 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <optional>
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <tracer/error.hpp>
+#include <tracer/tier.hpp>
 
-#include "base/unique_fd.hpp"
+#include "base/quantities.hpp"
 #include "commands.hpp"
-#include "protocol/line_splitter.hpp"
 #include "protocol/messages.hpp"
 #include "show/printable.hpp"
+#include "source/client/connection.hpp"
 
 namespace tracerd {
 namespace {
 
-using tracer::Error;
-using tracer::ErrorCode;
+using nlohmann::json;
+using tracer::internal::format_bytes;
+using tracer::internal::format_count;
+using tracer::internal::printable;
+using tracer::internal::printable_lines;
 
-constexpr const char* kDefaultSocket = "/run/tracer/tracer.sock";
-constexpr timeval kPatience{10, 0};
+std::uint64_t number(const json& object, const char* key) { return object.value(key, std::uint64_t{0}); }
+json object_in(const json& object, const char* key) { return object.value(key, json::object()); }
+json list_in(const json& object, const char* key) { return object.value(key, json::array()); }
 
-/// The reply to one request.
-std::string ask(const std::string& socket_path, const tracer::internal::Request& request) {
-  const auto fail = [&](const char* what) {
-    throw Error({ErrorCode::kNoService,
-                 errno,
-                 fmt::format("{} {}", what, socket_path),
-                 "start the service: sudo systemctl start tracerd, or sudo tracerd serve",
-                 {}});
-  };
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  errno = ENAMETOOLONG;
-  if (socket_path.size() >= sizeof address.sun_path) fail("no service can listen on");
-  std::copy(socket_path.begin(), socket_path.end(), address.sun_path);
-  const tracer::internal::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    fail("no service listens on");
-  const std::string line = tracer::internal::to_line(request);
-  if (::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
-    fail("the service takes no request on");
-  tracer::internal::LineSplitter lines(tracer::internal::kMaxReplyBytes);
-  std::array<std::byte, 65536> buffer;
-  for (;;) {
-    if (const auto reply = lines.next()) return std::string(*reply);
-    const ssize_t got = ::recv(socket.get(), buffer.data(), buffer.size(), 0);
-    if (got <= 0 || lines.too_long()) fail("the service does not answer on");
-    lines.feed(std::span(buffer).first(static_cast<std::size_t>(got)));
-  }
+std::string text_of_losses(const json& losses) {
+  std::string text;
+  for (const auto& [cause, count] : losses.get_ref<const json::object_t&>())
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count.dump(), printable(cause));
+  return text.empty() ? "nothing" : text;
 }
 
-std::string text_of(const nlohmann::json& status) {
-  using tracer::internal::printable;
-  const auto number = [](const nlohmann::json& object, const char* key) { return object.value(key, std::uint64_t{0}); };
-  std::string text = fmt::format("tracerd {}, process {}, running for {} s\n", status.value("tracer_version", "?"),
-                                 number(status, "pid"), number(status, "uptime_s"));
-  text += "traces:";
-  for (const auto& family : status.value("families", nlohmann::json::array()))
-    text += fmt::format(" {}{}", family.value("family", "?"), family.value("active", false) ? "" : " (off)");
-  const auto cost = status.value("cost", nlohmann::json::object());
+std::string text_of_user(const json& user) {
+  std::string text = fmt::format("user {}: {} connections, {} subscriptions, {} announcements, {} labels, {} bytes",
+                                 number(user, "uid"), number(user, "connections"), number(user, "subscriptions"),
+                                 number(user, "announcements"), number(user, "labels"), number(user, "bytes"));
+  if (const auto dropped = number(user, "dropped_events"); dropped != 0)
+    text += fmt::format("; {} events dropped", dropped);
+  if (const auto refused = number(user, "refused"); refused != 0) text += fmt::format("; {} requests refused", refused);
+  return text + '\n';
+}
+
+std::string text_of_recordings(const json& recordings) {
+  std::string text = fmt::format("records to {}", printable(recordings.value("file", "?")));
+  if (recordings.contains("used_bytes"))
+    text += fmt::format(": {} in {}", format_bytes(number(recordings, "used_bytes")),
+                        format_count(number(recordings, "files_there"), "file", "files"));
+  if (recordings.contains("free_bytes"))
+    text += fmt::format("; {} free on its disk", format_bytes(number(recordings, "free_bytes")));
+  if (const auto dropped = number(recordings, "dropped_events"); dropped != 0)
+    text += fmt::format("; {} events are missing, as it was too slow", dropped);
+  if (const auto failures = number(recordings, "failures"); failures != 0)
+    text += fmt::format("; failed {}", format_count(failures, "time", "times"));
+  text += '\n';
+  if (const auto problem = recordings.find("problem"); problem != recordings.end() && problem->is_string())
+    text += "it does not record now: " + printable_lines(problem->get<std::string>()) + '\n';
+  return text;
+}
+
+std::string text_of(const json& status) {
+  std::string text =
+      fmt::format("tracerd {}, process {}, running for {} s", printable(status.value("tracer_version", "?")),
+                  number(status, "pid"), number(status, "uptime_s"));
+  if (status.contains("connections"))
+    text += fmt::format("; {}", format_count(number(status, "connections"), "connection", "connections"));
+  if (const auto refused = number(status, "refused_connections"); refused != 0)
+    text += fmt::format(", {} refused", refused);
+  text += "\ntraces:";
+  for (const json& family : list_in(status, "families"))
+    text += fmt::format(" {}{}", printable(family.value("family", "?")), family.value("active", false) ? "" : " (off)");
+  const json cost = object_in(status, "cost");
   text += fmt::format("\ncost:   {:.1f} s of CPU time, {:.1f} MiB of memory; {} events\n",
                       static_cast<double>(number(cost, "cpu_ns")) / 1e9,
                       static_cast<double>(number(cost, "memory_bytes")) / (1 << 20), number(status, "events"));
-  std::string losses;
-  for (const auto& [cause, count] : status.value("losses", nlohmann::json::object()).items())
-    losses += fmt::format("{}{} {}", losses.empty() ? "" : ", ", count.dump(), printable(cause));
-  text += fmt::format("lost:   {}\n", losses.empty() ? "nothing" : losses);
-  for (const auto& user : status.value("users", nlohmann::json::array()))
-    text += fmt::format(
-        "user {}: {} connections, {} subscriptions, {} announcements, {} labels, {} bytes{}\n", number(user, "uid"),
-        number(user, "connections"), number(user, "subscriptions"), number(user, "announcements"),
-        number(user, "labels"), number(user, "bytes"),
-        number(user, "dropped_events") == 0 ? "" : fmt::format("; {} events dropped", number(user, "dropped_events")));
-  const auto recordings = status.value("more", nlohmann::json::object()).value("recordings", nlohmann::json());
-  if (recordings.is_object())
-    text += fmt::format("records to {}{}\n", printable(recordings.value("file", "?")),
-                        recordings.value("problem", nlohmann::json()).is_string()
-                            ? ", which fails: " + printable(recordings["problem"].get<std::string>())
-                            : "");
-  return text;
+  text += fmt::format("lost:   {}\n", text_of_losses(object_in(status, "losses")));
+  for (const json& user : list_in(status, "users")) text += text_of_user(user);
+  const json recordings = object_in(status, "more").value("recordings", json());
+  return recordings.is_object() ? text + text_of_recordings(recordings) : text;
+}
+
+std::string text_of(const std::string& status, const std::filesystem::path& socket) {
+  try {
+    return text_of(json::parse(status));
+  } catch (const json::exception&) {
+    throw tracer::Error({tracer::ErrorCode::kServiceRefused,
+                         0,
+                         fmt::format("what listens on {} does not answer as a service does", socket.string()),
+                         "name the socket of tracerd serve; a newer service needs a newer tracerd: see --json",
+                         {}});
+  }
 }
 
 }  // namespace
 
 int status_command(const Options& options) {
-  const std::string reply = ask(options.socket.value_or(kDefaultSocket), tracer::internal::StatusRequest{});
-  const std::string status = tracer::internal::status_from(reply).status;
-  if (options.as_json) {
-    fmt::print("{}\n", status);
-  } else {
-    fmt::print("{}", text_of(nlohmann::json::parse(status)));
-  }
+  const std::filesystem::path socket = options.socket ? std::filesystem::path(*options.socket) : tracer::service_socket_to_try();
+  tracer::internal::ServiceConnection service(socket);
+  const std::string status = tracer::internal::status_from(service.ask(tracer::internal::StatusRequest{})).status;
+  fmt::print("{}", options.as_json ? status + '\n' : text_of(status, socket));
   return 0;
 }
 

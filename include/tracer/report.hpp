@@ -106,9 +106,10 @@ struct ReportNode {
 /// The certificate: what is there, what is missing, and what is still right.
 struct Completeness {
   Tier tier = Tier::kKernel;
-  bool complete = false;                        ///< Each process that ended was seen, and nothing was lost.
-  std::uint64_t exits_seen = 0;                 ///< ProcessExit events.
-  std::uint64_t ended = 0;                      ///< Processes that ended, by the count of the kernel.
+  bool complete = false;         ///< Each process that ended was seen, and nothing was lost.
+  std::uint64_t exits_seen = 0;  ///< ProcessExit events.
+  /// Processes that ended, by the count of the kernel. Absent: not known, as a service's events are missing.
+  std::optional<std::uint64_t> ended;
   std::map<std::string, std::uint64_t> losses;  ///< By cause, as in Statistics::losses.
   /// The kernel added up the total, including lost events: it is complete where its bounds say so.
   bool total_is_whole = false;

@@ -50,23 +50,34 @@ JsonOut object_of_process(const OfProcess& process) {
 }
 
 AnnouncementKey key_from_json(const Json& key) {
-  if (key.contains("work_dir")) {
+  const auto has = [&key](const char* name) {
+    const auto found = key.find(name);
+    return found != key.end() && !found->is_null();
+  };
+  std::string named;
+  for (const char* const name : {"work_dir", "pid", "cgroup", "container", "slurm_job", "below"}) {
+    if (!has(name)) continue;
+    if (!named.empty())
+      refuse_line(fmt::format("\"key\" of an announcement has both {} and {}", named, name), "announce each by itself");
+    named = name;
+  }
+  if (has("work_dir")) {
     InWorkDir folder;
     require_key(key, "work_dir", folder.path);
     return folder;
   }
-  if (key.contains("pid")) return process_from(key);
-  if (key.contains("cgroup")) {
+  if (has("pid")) return process_from(key);
+  if (has("cgroup")) {
     InCgroup cgroup;
     require_key(key, "cgroup", cgroup.path);
     return cgroup;
   }
-  if (key.contains("container")) {
+  if (has("container")) {
     InContainer container;
     require_key(key, "container", container.id);
     return container;
   }
-  if (key.contains("slurm_job")) {
+  if (has("slurm_job")) {
     InSlurmJob job;
     require_key(key, "slurm_job", job.id);
     return job;
@@ -142,6 +153,8 @@ void read_request(const Json& object, HistoryRequest& request) {
 }
 void read_request(const Json&, FlushRequest&) {}
 void read_request(const Json& object, SubscribeRequest& request) {
+  if (const auto filter = object.find("filter"); filter != object.end() && !filter->is_null())
+    refuse_line("\"subscribe\" has no filter yet", "leave it out: give kinds, and leave out the rest yourself");
   read_key(object, "kinds", request.kinds);
   read_key(object, "from", request.from);
   read_key(object, "living_first", request.living_first);

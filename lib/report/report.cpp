@@ -97,6 +97,13 @@ ReportNode node_of(const SummaryNode& sums) {
   return node;
 }
 
+/// Where events of a service are missing, so are beginnings and ends that nobody else has counted.
+bool knows_ended(const Completeness& certificate) {
+  const auto& losses = certificate.losses;
+  return !losses.contains("service_gap") && !losses.contains("service_queue_full") &&
+         (certificate.tier != Tier::kService || !losses.contains("queue_full"));
+}
+
 Completeness completeness_of(const Summary& summary, const SessionFigures& session) {
   Completeness certificate;
   certificate.tier = session.tier;
@@ -108,9 +115,11 @@ Completeness completeness_of(const Summary& summary, const SessionFigures& sessi
   }
   certificate.missed_at_most = session.statistics.missed_at_most;
   if (!certificate.missed_at_most && summary.end()) certificate.missed_at_most = summary.end()->missed_at_most;
-  for (const ContextTotals& totals : session.totals) certificate.ended += totals.ended;
+  certificate.ended = 0;
+  for (const ContextTotals& totals : session.totals) *certificate.ended += totals.ended;
   if (certificate.tier == Tier::kRecording)
     certificate.ended = summary.end() ? summary.end()->processes_ended : certificate.exits_seen;
+  if (!knows_ended(certificate)) certificate.ended.reset();
   const bool has_end = certificate.tier != Tier::kRecording || summary.end().has_value();
   certificate.complete = has_end && !certificate.missed_at_most && certificate.losses.empty() &&
                          certificate.exits_seen == certificate.ended;

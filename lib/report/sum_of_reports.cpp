@@ -162,7 +162,11 @@ void add_nodes(std::vector<ReportNode>& nodes, const std::vector<ReportNode>& mo
 void add(Completeness& certificate, const Completeness& more) {
   certificate.complete = certificate.complete && more.complete;
   certificate.exits_seen += more.exits_seen;
-  certificate.ended += more.ended;
+  if (certificate.ended && more.ended) {
+    *certificate.ended += *more.ended;
+  } else {
+    certificate.ended.reset();
+  }
   for (const auto& [cause, count] : more.losses) certificate.losses[cause] += count;
   certificate.total_is_whole = certificate.total_is_whole && more.total_is_whole;
   if (more.missed_at_most) certificate.missed_at_most = certificate.missed_at_most.value_or(0) + *more.missed_at_most;

@@ -57,6 +57,7 @@ class Charges {
   std::size_t limit(Charged kind) const noexcept { return limits_[static_cast<std::size_t>(kind)]; }
   const std::map<uid_t, Account>& accounts() const noexcept { return accounts_; }
 
+  const UserIds& user_ids() const noexcept { return user_ids_; }
   /// Whose account it is.
   uid_t charged(uid_t uid) const noexcept { return user_ids_.user_of(uid).value_or(uid); }
 

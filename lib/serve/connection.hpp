@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -41,8 +42,11 @@ struct Connection {
   ByteCharge subscription;
   std::string reply;
   std::size_t reply_at = 0;
-  bool busy = false;     ///< A request is with the workers.
-  bool gone = false;     ///< Its other end is closed.
+  bool busy = false;       ///< A request is with the workers.
+  bool only_asks = false;  ///< The present request changes nothing: without a reader of its reply, it is in vain.
+  bool gone = false;       ///< Its other end is closed.
+  /// The same for other threads.
+  const std::shared_ptr<std::atomic<bool>> left = std::make_shared<std::atomic<bool>>(false);
   bool ended = false;    ///< It sends nothing more.
   bool closing = false;  ///< When the reply is written.
   Clock::time_point progress = Clock::now();

@@ -12,14 +12,41 @@
 
 namespace tracer::internal {
 
-Hub::Viewer& Hub::viewer(const Sight& sight) { return viewers_.try_emplace(sight).first->second; }
+Hub::Viewer& Hub::viewer(const Sight& sight) {
+  const auto [found, fresh] = viewers_.try_emplace(sight);
+  if (fresh && sight.all) viewers_of_all_.push_back(&*found);
+  if (fresh)
+    for (const uid_t owner : sight.owners) viewers_of_owner_[owner].push_back(&*found);
+  return found->second;
+}
+
+template <class F>
+void Hub::for_viewers_of(const Owner& owner, F&& f) {
+  const auto give_to = [&](Viewers::value_type& each) {
+    if (may_see(each.first, owner)) f(each.first, each.second);
+  };
+  if (owner.audience == Audience::kEverybody) {
+    for (auto& each : viewers_) give_to(each);
+    return;
+  }
+  for (auto* const each : viewers_of_all_) give_to(*each);
+  if (owner.audience != Audience::kOwner) return;
+  if (const auto found = viewers_of_owner_.find(owner.uid); found != viewers_of_owner_.end())
+    for (auto* const each : found->second) give_to(*each);
+}
+
+std::size_t Hub::views() const noexcept {
+  std::size_t count = 0;
+  for (const auto& [sight, viewer] : viewers_) count += viewer.views.size();
+  return count;
+}
 
 /// What says something of all is said of the viewer's own alone.
-Event Hub::as_seen(const Sight& sight, Viewer& viewer, const Event& event) const {
+Event Hub::as_seen(const Sight& sight, const Viewer& viewer, const Event& event) const {
   if (sight.all) return event;
   if (const auto* end = event.get_if<SnapshotEnd>()) {
     SnapshotEnd own = *end;
-    own.processes = std::exchange(viewer.samples, 0);
+    own.processes = viewer.samples;
     return own;
   }
   if (const auto* end = event.get_if<SessionEnd>()) {
@@ -31,10 +58,6 @@ Event Hub::as_seen(const Sight& sight, Viewer& viewer, const Event& event) const
     own.missing_families = end->missing_families;
     return own;
   }
-  if (event.kind() == EventKind::kProcessSample) ++viewer.samples;
-  if (const auto* sample = event.get_if<ToolSample>()) viewer.samples += sample->processes;
-  if (event.kind() == EventKind::kProcessStart) ++viewer.started;
-  if (event.kind() == EventKind::kProcessExit) ++viewer.ended;
   return event;
 }
 
@@ -63,14 +86,14 @@ Spool::Judged Hub::judged(const Event& event) {
 }
 
 void Hub::deliver(const Spool::Judged& judged, Clock::time_point now) {
-  const auto& [event, owner, changed_user] = judged;
-  if (event.kind() == EventKind::kFinding) note_finding(event, owner);
+  const Event& event = judged.event;
+  const Owner& owner = judged.owner;
+  if (event.kind() == EventKind::kFinding) findings_.note(event, owner);
   std::optional<Event> masked;
-  for (auto& [sight, viewer] : viewers_) {
-    if (!may_see(sight, owner)) continue;
-    if (!sight.all && !masked) masked = for_owner(event, owner, changed_user, ownership_);
+  for_viewers_of(owner, [&](const Sight& sight, Viewer& viewer) {
+    if (!sight.all && !masked) masked = for_owner(event, owner, judged.changed_user, ownership_);
     give(sight, viewer, sight.all ? event : *masked, now);
-  }
+  });
 }
 
 std::vector<Spool::Viewer> Hub::viewers() const {
@@ -86,24 +109,30 @@ void Hub::add(const Spool::Viewer& left, Clock::time_point now) {
   viewer.samples = left.samples;
   viewer.started = left.started;
   viewer.ended = left.ended;
-  viewer.views.try_emplace({}, host_).first->second.left = now;
+  viewer.views[{}].left = now;
 }
 
 void Hub::give(const Sight& sight, Viewer& viewer, const Event& event, Clock::time_point now) {
   const std::uint64_t number = ++viewer.last;
-  const Event seen = as_seen(sight, viewer, event);
-  for (auto& [kinds, view] : viewer.views)
-    if (view.wants(seen.kind())) put(view, seen, number, now);
+  if (event.kind() == EventKind::kProcessSample) ++viewer.samples;
+  if (const auto* sample = event.get_if<ToolSample>()) viewer.samples += sample->processes;
+  if (event.kind() == EventKind::kProcessStart) ++viewer.started;
+  if (event.kind() == EventKind::kProcessExit) ++viewer.ended;
+  if (!viewer.views.empty()) {
+    const Event seen = as_seen(sight, viewer, event);
+    for (auto& [kinds, view] : viewer.views)
+      if (view.wants(seen.kind())) put(view, seen, number, now);
+  }
+  if (event.kind() == EventKind::kSnapshotEnd) viewer.samples = 0;
 }
 
 void Hub::put(View& view, const Event& event, std::uint64_t number, Clock::time_point now) {
-  std::vector<SharedFrame> done;
-  view.maker.append(event, number, done);
-  if (!view.open_since) view.open_since = now;
-  if (!done.empty()) view.open_since = now;
-  const auto due = *view.open_since + kLongestOpen;
+  if (view.open.empty()) view.open_since = now;
+  view.open.emplace_back(event, number);
+  view.open_bytes += event.charge_bytes();
+  if (view.open.size() >= kMostOpenEvents || view.open_bytes >= kMostOpenBytes) return close(view);
+  const auto due = view.open_since + kLongestOpen;
   if (!next_tick_ || due < *next_tick_) next_tick_ = due;
-  hand_out(view, done);
 }
 
 void Hub::hand_out(View& view, std::vector<SharedFrame>& done) {
@@ -142,9 +171,15 @@ Hub::View* Hub::holds_most() {
 }
 
 void Hub::close(View& view) {
+  if (view.open.empty()) return;
   std::vector<SharedFrame> done;
-  view.maker.close(done);
-  view.open_since.reset();
+  view.open_bytes = 0;
+  const auto open = std::exchange(view.open, {});
+  // Should memory run out, what it has got must not come to another view.
+  auto maker = maker_ ? std::move(maker_) : std::make_unique<FrameMaker>(host_);
+  for (const auto& [event, number] : open) maker->append(event, number, done);
+  maker->close(done);
+  maker_ = std::move(maker);
   hand_out(view, done);
 }
 
@@ -162,8 +197,8 @@ void Hub::tick(Clock::time_point now) {
   for (auto& [sight, viewer] : viewers_) {
     for (auto each = viewer.views.begin(); each != viewer.views.end();) {
       View& view = each->second;
-      if (view.open_since && now - *view.open_since >= kLongestOpen) close(view);
-      if (view.open_since) due_at(*view.open_since + kLongestOpen);
+      if (!view.open.empty() && now - view.open_since >= kLongestOpen) close(view);
+      if (!view.open.empty()) due_at(view.open_since + kLongestOpen);
       const bool unused = view.outboxes.empty();
       if (unused && (!view.kinds.empty() || now - view.left >= limits_.kept_without_clients)) {
         kept_bytes_ -= view.recent_bytes;
@@ -213,7 +248,7 @@ Hub::Joined Hub::join(Outbox& outbox, const Sight& sight, std::set<EventKind> ki
                  fmt::format("there is no event {} yet: the last one is {}", *from, viewer.last),
                  "give a number of this session, or none",
                  {}});
-  View& view = viewer.views.try_emplace(kinds, host_).first->second;
+  View& view = viewer.views[kinds];
   view.kinds = kinds;
   // It begins with the next frame, in which nothing is that it gets otherwise.
   close_frames(sight);
@@ -248,27 +283,6 @@ void Hub::leave(Outbox& outbox, Clock::time_point now) noexcept {
       if (!next_tick_) next_tick_ = now;
     }
   }
-}
-
-void Hub::note_finding(const Event& event, const Owner& owner) {
-  const auto key = static_cast<std::uint64_t>(event.get_if<Finding>()->finding_key);
-  const auto [known, fresh] = findings_.insert_or_assign(key, std::pair(event, owner));
-  if (!fresh) return;
-  finding_order_.push_back(key);
-  if (finding_order_.size() <= kMostFindings) return;
-  findings_.erase(finding_order_.front());
-  finding_order_.pop_front();
-}
-
-std::vector<Finding> Hub::findings(const Sight& sight, std::uint64_t since_ns) const {
-  std::vector<Finding> findings;
-  for (const std::uint64_t key : finding_order_) {
-    const auto found = findings_.find(key);
-    if (found == findings_.end()) continue;
-    const auto& [event, owner] = found->second;
-    if (event.time_ns() >= since_ns && may_see(sight, owner)) findings.push_back(*event.get_if<Finding>());
-  }
-  return findings;
 }
 
 }  // namespace tracer::internal

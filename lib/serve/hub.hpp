@@ -18,6 +18,7 @@
 #include <tracer/host.hpp>
 
 #include "serve/event_frame.hpp"
+#include "serve/kept_findings.hpp"
 #include "serve/limits.hpp"
 #include "serve/outbox.hpp"
 #include "serve/ownership.hpp"
@@ -27,13 +28,15 @@
 namespace tracer::internal {
 
 /// Gives each event to those who may see it. Events are numbered by sight, and encoded once for all clients of equal
-/// sight and kinds. One thread.
+/// sight and kinds. Of a sight that nobody has for a while, only the numbers stay. One thread.
 class Hub {
  public:
   using Clock = std::chrono::steady_clock;
   /// A frame is closed at the latest so long after its first event.
   static constexpr std::chrono::milliseconds kLongestOpen{100};
-  static constexpr std::size_t kMostFindings = 4096;
+  /// What waits to be encoded for one view.
+  static constexpr std::size_t kMostOpenEvents = 4096;
+  static constexpr std::size_t kMostOpenBytes = 1u << 20;
 
   Hub(HostInfo host, ServeLimits limits, Ownership ownership)
       : host_(std::move(host)), limits_(limits), ownership_(std::move(ownership)) {}
@@ -71,7 +74,11 @@ class Hub {
   void leave(Outbox& outbox, Clock::time_point now) noexcept;
 
   /// The last state of those that this sight may see.
-  std::vector<Finding> findings(const Sight& sight, std::uint64_t since_ns) const;
+  std::vector<Finding> findings(const Sight& sight, std::uint64_t since_ns) const {
+    return findings_.seen_by(sight, since_ns);
+  }
+  /// Those that clients have, or had lately.
+  std::size_t views() const noexcept;
   const Ownership& ownership() const noexcept { return ownership_; }
   /// Outboxes that have got something since the last call.
   std::set<Outbox*> take_filled() { return std::exchange(filled_, {}); }
@@ -79,18 +86,19 @@ class Hub {
  private:
   /// Clients of equal sight and kinds.
   struct View {
-    explicit View(const HostInfo& host) : maker(host) {}
     bool wants(EventKind kind) const noexcept {
       return kinds.empty() || kind == EventKind::kLoss || kind == EventKind::kSessionEnd || kinds.contains(kind);
     }
     std::set<EventKind> kinds;
-    FrameMaker maker;
-    std::optional<Clock::time_point> open_since;
+    std::vector<std::pair<Event, std::uint64_t>> open;  ///< With their numbers: not encoded yet.
+    std::size_t open_bytes = 0;
+    Clock::time_point open_since;  ///< Where it has any.
     std::set<Outbox*> outboxes;
     Clock::time_point left;          ///< When the last of them left.
     std::deque<SharedFrame> recent;  ///< Only with all kinds.
     std::size_t recent_bytes = 0;
   };
+  /// By their sight: it is counted also while nobody looks, so that whoever comes back knows how much was missed.
   struct Viewer {
     std::uint64_t last = 0;
     std::uint64_t samples = 0;  ///< Processes of the present snapshot.
@@ -99,23 +107,30 @@ class Hub {
     std::map<std::set<EventKind>, View> views;
   };
 
+  using Viewers = std::map<Sight, Viewer>;
+
   Viewer& viewer(const Sight& sight);
+  /// Those that may see what is this owner's.
+  template <class F>
+  void for_viewers_of(const Owner& owner, F&& f);
   void give(const Sight& sight, Viewer& viewer, const Event& event, Clock::time_point now);
-  Event as_seen(const Sight& sight, Viewer& viewer, const Event& event) const;
+  Event as_seen(const Sight& sight, const Viewer& viewer, const Event& event) const;
   void put(View& view, const Event& event, std::uint64_t number, Clock::time_point now);
   void hand_out(View& view, std::vector<SharedFrame>& done);
   void close(View& view);
   void forget_oldest(View& view);
   View* holds_most();
-  void note_finding(const Event& event, const Owner& owner);
   void replay(Outbox& outbox, const View* all, const std::set<EventKind>& kinds, std::uint64_t from, Joined& joined);
 
   const HostInfo host_;
   const ServeLimits limits_;
   Ownership ownership_;
-  std::map<Sight, Viewer> viewers_;
-  std::map<std::uint64_t, std::pair<Event, Owner>> findings_;
-  std::deque<std::uint64_t> finding_order_;
+  /// Of one frame at a time, for whichever view, as it takes much memory. Null: make one.
+  std::unique_ptr<FrameMaker> maker_;
+  Viewers viewers_;
+  std::unordered_map<uid_t, std::vector<Viewers::value_type*>> viewers_of_owner_;
+  std::vector<Viewers::value_type*> viewers_of_all_;
+  KeptFindings findings_;
   std::set<Outbox*> filled_;
   std::size_t kept_bytes_ = 0;  ///< Of recent frames of all.
   std::optional<Clock::time_point> next_tick_;

@@ -13,6 +13,8 @@ namespace {
 
 /// More are not remembered: what they own is root's alone then.
 constexpr std::size_t kMostRemembered = 1u << 18;
+/// Of the newest, findings may come.
+constexpr std::size_t kMostStrangers = 1u << 16;
 
 /// The user whose slice a cgroup is in: ".../user-1000.slice/...".
 std::optional<uid_t> user_of_slice(std::string_view path) {
@@ -126,6 +128,16 @@ bool Ownership::owns(const Owner& owner, const Context& context, const std::opti
   return *context.owner_uid != 0 && owner_of_user(*context.owner_uid) == owner;
 }
 
+void Ownership::note_stranger(const Process& process, const Owner& owner) {
+  if (owns(owner, *process.context, process.uid)) return;
+  const Id id{process.start_ns, process.pid};
+  if (!strangers_.insert(id).second) return;
+  stranger_order_.push_back(id);
+  if (stranger_order_.size() <= kMostStrangers) return;
+  strangers_.erase(stranger_order_.front());
+  stranger_order_.pop_front();
+}
+
 /// It must be remembered for as long as the run or task may finish.
 void Ownership::leads(const Context& context, std::uint32_t pid, std::uint64_t start_ns) {
   if (context.owner_uid != 0u) return;
@@ -157,6 +169,7 @@ Owner Ownership::of(const E& event) {
       changed_user_ = is_proven || (process.uid && *process.uid != 0 && !was_of(process, owner_of_user(*process.uid)));
     if constexpr (std::same_as<E, ProcessStart> || std::same_as<E, ProcessExec>) remember(process);
     const Owner owner = owner_of(process);
+    note_stranger(process, owner);
     if constexpr (std::same_as<E, ProcessStart> || std::same_as<E, ProcessExec> || std::same_as<E, ProcessSample>)
       join(process, owner);
     if constexpr (std::same_as<E, ProcessExit>) ended(process);
@@ -175,6 +188,8 @@ Owner Ownership::of(const E& event) {
     return kRoots;
   } else if constexpr (std::same_as<E, Finding>) {
     if (event.subject == "host") return kRoots;
+    // It says what that process is and did.
+    if (event.pid && event.start_ns && strangers_.contains({*event.start_ns, *event.pid})) return kRoots;
     return owner_of_task(*event.context, event.pid.value_or(0), event.start_ns.value_or(0));
   } else if constexpr (std::same_as<E, ToolSample>) {
     return event.uid ? owner_of_user(*event.uid) : kRoots;

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <tracer/event.hpp>
@@ -63,6 +65,8 @@ class Ownership {
   /// Whose program it ran, as far as events have said.
   bool was_of(const Process& process, const Owner& owner) const;
   Owner owner_of_roots(std::uint32_t pid, std::uint64_t start_ns) const;
+  /// That it is not of the user in whose run or task it is.
+  void note_stranger(const Process& process, const Owner& owner);
   void remember(const Process& process);
   /// True: from now on it is a user's, for whom it is proven to work.
   bool take_proof(const Process& process, std::uint64_t time_ns);
@@ -77,6 +81,9 @@ class Ownership {
   bool changed_user_ = false;
   std::unordered_map<ProcessId, Living, ProcessIdHash> processes_;  ///< Living ones that belong to a user.
   std::unordered_map<std::uint64_t, CgroupOwner> cgroups_;
+  /// Processes in another user's run or task, living or ended; and the same in their order.
+  std::unordered_set<Id, Hash> strangers_;
+  std::deque<Id> stranger_order_;
 };
 
 }  // namespace tracer::internal

@@ -97,6 +97,7 @@ void Service::run(milliseconds timeout, int other_fd) {
     auto wait = until(std::min(end, next_look_), now);
     if (const auto tick = hub_.next_tick()) wait = std::min(wait, until(*tick, now));
     if (listeners_rest_) wait = std::min(wait, until(listen_again_, now));
+    for (const auto& [id, when] : resting_) wait = std::min(wait, until(when, now));
     epoll_event event{EPOLLIN | EPOLLONESHOT, {.u64 = static_cast<std::uint64_t>(other_fd)}};
     if (other_fd >= 0 && ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, other_fd, &event) != 0 && errno == EEXIST)
       ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, other_fd, &event);
@@ -152,6 +153,7 @@ void Service::round(int timeout_ms, int other_fd) {
     for (const Workers::Rest& rest : workers_.take_done()) rest();
   const auto now = Clock::now();
   if (const auto tick = hub_.next_tick(); tick && *tick <= now) hub_.tick(now);
+  wake_rested(now);
   deliver_filled();
   if (listeners_rest_ && now >= listen_again_) {
     listeners_rest_ = false;
@@ -163,6 +165,7 @@ void Service::round(int timeout_ms, int other_fd) {
   if (now >= next_look_) {
     next_look_ = now + kLook;
     close_stalled(now);
+    cpu_shares_.forget_idle(now);
   }
 }
 
@@ -203,7 +206,7 @@ void Service::admit(UniqueFd socket, bool admin) {
   const uid_t uid = peer->uid;
   const std::uint64_t id = next_id_++;
   try {
-    Sight sight = sight_of(*peer, options_.sharing);
+    Sight sight = sight_of(*peer, charges_.user_ids(), options_.sharing);
     auto connection = std::make_unique<Connection>(id, std::move(socket), std::move(*peer), std::move(sight), charges_);
     epoll_event event{EPOLLIN, {.u64 = id}};
     connection->watched = EPOLLIN;
@@ -235,6 +238,8 @@ void Service::close(std::uint64_t id) {
     });
   }
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
+  connection.left->store(true);
+  resting_.erase(id);
   connections_.erase(found);
   charges_.give_back(uid, Charged::kConnections, 1);
 }
@@ -242,7 +247,7 @@ void Service::close(std::uint64_t id) {
 void Service::watch(Connection& connection) {
   std::uint32_t wanted = 0;
   // A client of a stream has nothing to say; that it went is always said.
-  if (connection.may_read() && !connection.stream) wanted |= EPOLLIN;
+  if (connection.may_read() && !connection.stream && !resting_.contains(connection.id)) wanted |= EPOLLIN;
   const bool streams = connection.stream && !connection.busy && !connection.stream->empty();
   if (connection.has_reply() || streams) wanted |= EPOLLOUT;
   if (wanted == connection.watched) return;
@@ -256,17 +261,44 @@ void Service::serve(Connection& connection, std::uint32_t happened) {
   if ((happened & (EPOLLHUP | EPOLLERR)) != 0) return leave(connection);
   if ((happened & EPOLLOUT) != 0) write_to(connection);
   if (!connections_.contains(id)) return;
-  if ((happened & EPOLLIN) != 0 && connection.may_read()) read_from(connection);
+  if ((happened & EPOLLIN) != 0 && connection.may_read() && !must_rest(connection)) read_from(connection);
   if (const auto still = connections_.find(id); still != connections_.end()) watch(*still->second);
 }
 
-/// Its other end is closed. What it has asked for is done all the same.
+/// Its other end is closed. What it has asked to change is done all the same; what it only asked for is not.
 void Service::leave(Connection& connection) {
   if (connection.stream) return close(connection.id);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
   connection.gone = true;
-  if (connection.busy) return;
-  read_from(connection);
+  connection.left->store(true);
+  connection.reply = {};
+  connection.reply_at = 0;
+  connection.output.set(0);
+  if (!connection.busy) pending_.push_back(connection.id);
+}
+
+uid_t Service::pays(const Connection& connection) const noexcept {
+  // Subordinate ids of root's are many, and pay as one.
+  constexpr auto kSubordinateToRoot = static_cast<uid_t>(-1);
+  const uid_t user = charges_.charged(connection.peer.uid);
+  return user == 0 && connection.peer.uid != 0 ? kSubordinateToRoot : user;
+}
+
+bool Service::must_rest(const Connection& connection) {
+  const auto until = cpu_shares_.rests_until(pays(connection), Clock::now());
+  if (until) resting_.insert_or_assign(connection.id, *until);
+  return until.has_value();
+}
+
+void Service::wake_rested(Clock::time_point now) {
+  for (auto each = resting_.begin(); each != resting_.end();) {
+    if (each->second > now) {
+      ++each;
+      continue;
+    }
+    pending_.push_back(each->first);
+    each = resting_.erase(each);
+  }
 }
 
 void Service::read_from(Connection& connection) {
@@ -305,18 +337,26 @@ void Service::read_from(Connection& connection) {
   }
   connection.progress = Clock::now();
   connection.lines.feed(bytes);
+  // Nothing reports what else came of one that is gone.
+  if (connection.gone) return pending_.push_back(connection.id);
   take_lines(connection);
 }
 
-void Service::take_lines(Connection& connection) {
+bool Service::take_lines(Connection& connection) {
+  if (must_rest(connection)) return true;
   const std::uint64_t id = connection.id;
-  for (int i = 0; i < kLinesInARound; ++i) {
+  const uid_t uid = pays(connection);
+  const auto before = cpu_time_of_this_thread();
+  int left = kLinesInARound;
+  for (; left > 0 && connections_.contains(id); --left) {
     if (connection.busy || connection.has_reply() || connection.closing || connection.stream) break;
     const auto line = connection.lines.next();
     if (!line) break;
     handle(connection, *line);
-    if (!connections_.contains(id)) return;
   }
+  if (left != kLinesInARound) cpu_shares_.charge(uid, cpu_time_of_this_thread() - before, Clock::now());
+  if (!connections_.contains(id)) return false;
+  if (left == 0) pending_.push_back(id);
   if (connection.lines.too_long() && !connection.closing) {
     connection.closing = true;
     refuse(connection, Error({ErrorCode::kServiceRefused,
@@ -324,10 +364,11 @@ void Service::take_lines(Connection& connection) {
                               "a line is longer than 256 KiB",
                               "send shorter requests, each with a line end",
                               {}}));
-    if (!connections_.contains(id)) return;
+    if (!connections_.contains(id)) return false;
   }
   connection.input.set(connection.lines.held_bytes());
-  if (connection.ended && !connection.busy && !connection.has_reply() && !connection.stream) close(id);
+  if (left != 0 && connection.ended && !connection.busy && !connection.has_reply() && !connection.stream) close(id);
+  return left == 0;
 }
 
 void Service::handle(Connection& connection, std::string_view line) {
@@ -352,9 +393,9 @@ void Service::reply(Connection& connection, std::string line) {
     line = refusal_line(Error(
         {ErrorCode::kServiceRefused, 0, "your connections hold too much", "read the replies of the others first", {}}));
   if (connection.gone) {
+    connection.output.set(0);
     if (connection.closing) return close(connection.id);
-    pending_.push_back(connection.id);
-    return;
+    return pending_.push_back(connection.id);
   }
   const std::uint64_t id = connection.id;
   connection.reply = std::move(line);
@@ -398,7 +439,8 @@ void Service::close_stalled(Clock::time_point now) {
   for (const auto& [id, connection] : connections_) {
     const bool slow_stream = connection->stream && connection->stream->stalled(now, options_.limits.stalled);
     // A reply that nobody reads, or half a line that never ends.
-    const bool holds = connection->has_reply() || (connection->lines.held_bytes() != 0 && connection->may_read());
+    const bool waits_for_line = connection->may_read() && !resting_.contains(id);
+    const bool holds = connection->has_reply() || (connection->lines.held_bytes() != 0 && waits_for_line);
     if (slow_stream || (holds && !connection->stream && now - connection->progress > options_.limits.stalled))
       stalled.push_back(id);
   }
@@ -556,15 +598,12 @@ void Service::deliver_filled() {
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;
     Connection& connection = *found->second;
-    take_lines(connection);
+    const bool goes_on = take_lines(connection);
     if (!connections_.contains(id)) continue;
-    // Nobody reports what is left of one that is gone.
-    if (connection.gone && !connection.busy && connection.lines.held_bytes() == 0) {
-      read_from(connection);
-    } else if (!connection.gone) {
+    if (!connection.gone) {
       watch(connection);
-    } else if (!connection.busy) {
-      close(id);
+    } else if (!connection.busy && !goes_on) {
+      read_from(connection);
     }
   }
   for (Outbox* const outbox : hub_.take_filled()) {
@@ -579,17 +618,22 @@ void Service::deliver_filled() {
 
 void Service::ask(Connection& connection, Workers::Kind kind, std::function<Finish()> work) {
   connection.busy = true;
-  workers_.ask(kind, connection.peer.uid, [this, id = connection.id, work = std::move(work)]() -> Workers::Rest {
+  const uid_t uid = pays(connection);
+  const auto unwanted = connection.only_asks ? connection.left : nullptr;
+  workers_.ask(kind, uid, [this, id = connection.id, uid, unwanted, work = std::move(work)]() -> Workers::Rest {
+    const auto before = cpu_time_of_this_thread();
     Finish finish;
     std::string refusal;
     try {
-      finish = work();
+      if (!unwanted || !unwanted->load()) finish = work();
     } catch (const Error& error) {
       refusal = refusal_line(error);
     } catch (const std::exception&) {
       refusal = refusal_line(Error({ErrorCode::kNoMemory, 0, "the service has no memory for this", {}, {}}));
     }
-    return [this, id, finish = std::move(finish), refusal = std::move(refusal)] {
+    return [this, id, uid, finish = std::move(finish), refusal = std::move(refusal),
+            used = cpu_time_of_this_thread() - before] {
+      const auto before_rest = cpu_time_of_this_thread();
       const auto found = connections_.find(id);
       Connection* const asker = found == connections_.end() ? nullptr : found->second.get();
       std::string line = refusal;
@@ -598,9 +642,11 @@ void Service::ask(Connection& connection, Workers::Kind kind, std::function<Fini
       } catch (const Error& error) {
         line = refusal_line(error);
       }
+      cpu_shares_.charge(uid, used + cpu_time_of_this_thread() - before_rest, Clock::now());
       if (asker == nullptr) return;
       asker->busy = false;
-      if (!line.empty()) reply(*asker, std::move(line));
+      if (asker->gone) return pending_.push_back(id);
+      reply(*asker, std::move(line));
     };
   });
 }

@@ -23,6 +23,7 @@
 #include "protocol/messages.hpp"
 #include "serve/charges.hpp"
 #include "serve/connection.hpp"
+#include "serve/cpu_shares.hpp"
 #include "serve/hub.hpp"
 #include "serve/limits.hpp"
 #include "serve/server.hpp"
@@ -76,7 +77,13 @@ class Service {
   void serve(Connection& connection, std::uint32_t happened);
   void leave(Connection& connection);
   void read_from(Connection& connection);
-  void take_lines(Connection& connection);
+  /// True: more lines may be there, and it is called again.
+  bool take_lines(Connection& connection);
+  /// Whose CPU time it is; 0: root's, which is not limited.
+  uid_t pays(const Connection& connection) const noexcept;
+  /// True: its user has had all the CPU time of now; it is read from later.
+  bool must_rest(const Connection& connection);
+  void wake_rested(Clock::time_point now);
   void write_to(Connection& connection);
   void watch(Connection& connection);
   void close(std::uint64_t id);
@@ -113,6 +120,7 @@ class Service {
   Charges charges_;
   SessionHistory::Ask ask_history_;  ///< Empty: there is none.
   const std::shared_ptr<ProvenOwners> proven_owners_;
+  CpuShares cpu_shares_;
   Hub hub_;
   Workers workers_;
   std::shared_ptr<QueueState> queue_;
@@ -135,6 +143,7 @@ class Service {
   bool queue_ended_ = false;
   bool other_happened_ = false;
   std::vector<std::uint64_t> pending_;  ///< Connections with lines that came while another was answered.
+  std::map<std::uint64_t, Clock::time_point> resting_;  ///< Connections that are not read from until then.
   std::uint64_t refused_connections_ = 0;
   Clock::time_point next_look_{};
 };

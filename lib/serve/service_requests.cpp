@@ -6,12 +6,14 @@
 #include <iterator>
 #include <mutex>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <tracer/version.hpp>
 
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
 #include "base/proc_stat.hpp"
 #include "serve/for_others.hpp"
@@ -89,7 +91,13 @@ requires(right_of<R>() == Right::kNone) void require(const Peer&, const R&) {}
 }  // namespace
 
 void Service::answer(Connection& connection, const Request& request) {
-  std::visit([&](const auto& one) { answer_one(connection, one); }, request);
+  std::visit(
+      [&](const auto& one) {
+        connection.only_asks = right_of<std::remove_cvref_t<decltype(one)>>() == Right::kNone;
+        if (connection.gone && connection.only_asks) return pending_.push_back(connection.id);
+        answer_one(connection, one);
+      },
+      request);
 }
 
 template <class R>
@@ -248,8 +256,8 @@ void Service::answer_one(Connection& connection, const R& request) {
           [line = to_line(HistoryReply{to_json(ask_history(question, kLongestLookup))})](Connection*) { return line; };
     });
   } else if constexpr (std::same_as<R, FlushRequest>) {
-    ask(connection, Workers::Kind::kSession, [this, sight, reader]() -> Finish {
-      const bool flushed = reader->flush(kLongestFlush, {});
+    ask(connection, Workers::Kind::kSession, [this, sight, reader, left = connection.left]() -> Finish {
+      const bool flushed = reader->flush(kLongestFlush, [&left] { return !left->load(); });
       return [this, sight, flushed](Connection*) {
         if (!flushed)
           return refusal_line(
@@ -322,7 +330,9 @@ std::string Service::status_for(const Sight& sight, const Statistics& statistics
                    family.active);
     first = false;
   }
-  fmt::format_to(out, "],\"events\":{},\"cost\":{{\"cpu_ns\":{}", statistics.events, statistics.cost.cpu_ns);
+  // Of all threads: of the session, of this service and its workers, and of sinks.
+  fmt::format_to(out, "],\"events\":{},\"cost\":{{\"cpu_ns\":{}", statistics.events,
+                 clock_ns(CLOCK_PROCESS_CPUTIME_ID));
   if (statistics.cost.kernel_ns) fmt::format_to(out, ",\"kernel_ns\":{}", *statistics.cost.kernel_ns);
   if (statistics.cost.memory_bytes) fmt::format_to(out, ",\"memory_bytes\":{}", *statistics.cost.memory_bytes);
   if (statistics.cost.kernel_memory_bytes)

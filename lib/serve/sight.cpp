@@ -35,14 +35,16 @@ std::optional<Peer> peer_of(int socket, bool admin) {
   return peer;
 }
 
-Sight sight_of(const Peer& peer, const Sharing& sharing) {
+Sight sight_of(const Peer& peer, const UserIds& user_ids, const Sharing& sharing) {
   if (peer.uid == 0 || peer.admin) return {.all = true};
-  Sight sight{.owners = {peer.uid}};
+  const uid_t user = user_ids.user_of(peer.uid).value_or(0);
+  Sight sight;
+  if (user != 0) sight.owners.push_back(user);
   for (const auto& [owner, groups] : sharing) {
     const bool shared = std::any_of(groups.begin(), groups.end(), [&](gid_t group) {
       return std::binary_search(peer.groups.begin(), peer.groups.end(), group);
     });
-    if (shared && owner != peer.uid && owner != 0) sight.owners.push_back(owner);
+    if (shared && owner != user && owner != 0) sight.owners.push_back(owner);
   }
   std::sort(sight.owners.begin(), sight.owners.end());
   return sight;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/caller.hpp"
+#include "base/user_ids.hpp"
 #include "serve/limits.hpp"
 
 namespace tracer::internal {
@@ -34,7 +35,8 @@ struct Sight {
   auto operator<=>(const Sight&) const = default;
 };
 
-Sight sight_of(const Peer& peer, const Sharing& sharing);
+/// A subordinate user id sees what its user sees; one of root's, or of two users' ranges, sees nobody's.
+Sight sight_of(const Peer& peer, const UserIds& user_ids, const Sharing& sharing);
 
 /// Nobody's, or everybody's: see Owner.
 enum class Audience : std::uint8_t { kOwner, kRoot, kEverybody };
@@ -44,7 +46,7 @@ struct Owner {
   Audience audience = Audience::kRoot;
   uid_t uid = 0;  ///< With kOwner.
 
-  bool operator==(const Owner&) const = default;
+  auto operator<=>(const Owner&) const = default;
 };
 
 /// The one place that decides who sees what.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/workers.hpp"
 
+#include <sys/resource.h>
+
 #include <array>
 #include <condition_variable>
 #include <deque>
@@ -76,6 +78,8 @@ void Workers::ask(Kind kind, uid_t uid, Work work) {
 }
 
 void Workers::run(const std::shared_ptr<State>& state, Kind kind) {
+  // Who traces goes ahead of what is traced; who answers does not.
+  if (::getpriority(PRIO_PROCESS, 0) < 0) ::setpriority(PRIO_PROCESS, 0, 0);
   std::unique_lock lock(state->mutex);
   State::Asked& asked = state->of(kind);
   while (!state->ended) {

@@ -14,7 +14,8 @@
 namespace tracer::internal {
 
 /// Runs what may wait on threads of its own: questions to the session on one, and what asks file systems, which may
-/// hang for ever, on several. Users take turns.
+/// hang for ever, on several. Users take turns. The threads have an ordinary priority, whatever that of this process
+/// is.
 class Workers {
  public:
   static constexpr std::size_t kFileThreads = 8;

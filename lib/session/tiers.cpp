@@ -14,7 +14,8 @@ namespace {
 
 std::unique_ptr<Source> open_tier(Tier tier, const SessionOptions& options, ContextTable& contexts) {
   if (tier == Tier::kKernel) return kernel_source(kernel_options(options, contexts));
-  if (tier == Tier::kService) return service_source({options.service_socket, options.filter, options.command_pid});
+  if (tier == Tier::kService)
+    return service_source({options.service_socket, options.filter, options.command_pid, options.families});
   if (tier == Tier::kProc) return proc_source(proc_options(options, contexts));
   throw Error({ErrorCode::kInvalidArgument,
                0,

@@ -10,6 +10,18 @@
 #include "show/figures.hpp"
 
 namespace tracer::internal {
+namespace {
+
+/// Empty: this session itself.
+std::string_view seen_by(Tier tier) noexcept {
+  switch (tier) {
+    case Tier::kService: return "by the service";
+    case Tier::kProc: return "in /proc";
+    default: return {};
+  }
+}
+
+}  // namespace
 
 std::vector<MissingFamilies> missing_families(const Completeness& certificate) {
   std::vector<MissingFamilies> all;
@@ -56,12 +68,19 @@ std::vector<std::string> unknown_of(const Report& report) {
   return unknown;
 }
 
-std::string_view seen_by(Tier tier) noexcept {
-  switch (tier) {
-    case Tier::kService: return "by the service";
-    case Tier::kProc: return "in /proc";
-    default: return {};
-  }
+std::string ended_text(const Completeness& certificate) {
+  std::string text =
+      certificate.ended
+          ? fmt::format("{} of {} ended processes seen", certificate.exits_seen, *certificate.ended)
+          : fmt::format("{} seen", format_count(certificate.exits_seen, "ended process", "ended processes"));
+  if (const std::string_view by = seen_by(certificate.tier); !by.empty()) text += fmt::format(", {}", by);
+  if (!certificate.ended) text += "; how many were missed is not known";
+  return text;
+}
+
+std::string loss_text(std::string_view cause, std::uint64_t count) {
+  const bool is_counted = cause != "service_gap" && cause != "unrecorded";
+  return is_counted ? fmt::format("{}: {}", cause, count) : std::string(cause);
 }
 
 std::vector<std::string> lines_of(const RecordingDamage& damage) {

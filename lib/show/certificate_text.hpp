@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,8 +11,10 @@
 
 namespace tracer::internal {
 
-/// Who has seen what a certificate is about, in words. Empty: this session itself.
-std::string_view seen_by(Tier tier) noexcept;
+/// "60 of 61 ended processes seen, by the service", or that nobody knows how many ended.
+std::string ended_text(const Completeness& certificate);
+/// "ring_full_process_exit: 42"; a gap without its number, which may stand for one that is not known.
+std::string loss_text(std::string_view cause, std::uint64_t count);
 
 /// Families that are missing for the same reason.
 struct MissingFamilies {

@@ -50,13 +50,11 @@ void write_verdict(JsonBuilder& json, const Completeness& certificate) {
   std::string text = certificate.missed_at_most
                          ? fmt::format("Polled: at most {} missed, and sums are lower bounds",
                                        format_count(*certificate.missed_at_most, "process was", "processes were"))
-                         : fmt::format("{} of {} ended processes seen", certificate.exits_seen, certificate.ended);
-  if (const std::string_view by = seen_by(certificate.tier); !certificate.missed_at_most && !by.empty())
-    text += fmt::format(", {}", by);
+                         : ended_text(certificate);
   if (certificate.complete) {
     text += ", nothing lost.";
   } else {
-    for (const auto& [cause, count] : certificate.losses) text += fmt::format("; {}: {}", visible(cause, 80), count);
+    for (const auto& [cause, count] : certificate.losses) text += "; " + loss_text(visible(cause, 80), count);
     text += '.';
   }
   json.object("verdict", [&] {

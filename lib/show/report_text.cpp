@@ -224,14 +224,12 @@ void append_certificate(std::string& out, const Report& report, std::optional<st
     out += fmt::format("\nNOT complete: polled; at most {} missed, and sums are lower bounds",
                        format_count(*certificate.missed_at_most, "process was", "processes were"));
   } else {
-    out += fmt::format("\n{}complete: {} of {} ended processes seen", certificate.complete ? "" : "NOT ",
-                       certificate.exits_seen, certificate.ended);
-    if (const std::string_view by = seen_by(certificate.tier); !by.empty()) out += fmt::format(", {}", by);
+    out += fmt::format("\n{}complete: {}", certificate.complete ? "" : "NOT ", ended_text(certificate));
   }
   if (certificate.complete) {
     out += ", nothing lost";
   } else {
-    for (const auto& [cause, count] : certificate.losses) out += fmt::format("; {}: {}", cause, count);
+    for (const auto& [cause, count] : certificate.losses) out += "; " + loss_text(cause, count);
   }
   if (!certificate.complete && !certificate.missed_at_most)
     out += certificate.total_is_whole

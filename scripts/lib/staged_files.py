@@ -59,6 +59,7 @@ def stage(build, prefix, components, date):
     shutil.copytree(ROOT / "docs", share / "doc/tracerd", ignore=shutil.ignore_patterns(*NOT_IN_PACKAGES), dirs_exist_ok=True)
     copy(ROOT / "CHANGELOG.md", share / "doc/tracerd/CHANGELOG.md")
     copy(ROOT / "packaging/systemd/tracerd.service", prefix / "lib/systemd/system/tracerd.service")
+    copy(ROOT / "packaging/systemd/tracerd.socket", share / "doc/tracerd/examples/tracerd.socket")
     # Of two clones, files have different times.
     for path in prefix.rglob("*"):
         os.utime(path, (date, date), follow_symlinks=False)

@@ -543,6 +543,128 @@ print(json.dumps([label, ended, work, flushed, totals]))
         # Nobody listens on what is left: it is replaced.
         self.serve()
 
+    def test_every_mistake_that_would_fail_at_the_start_is_found_before(self):
+        config = self.path("tracerd.toml")
+        lines = ["schema = 1", "[socket]", f'path = "/{"x" * 100}"', f'admin_path = "/{"x" * 100}"', "[session]",
+                 f'engine_rules = "{self.path("none.toml")}"', "[recordings]", f'folder = "{self.path("none")}"',
+                 "[limits]", "mib_of_user = 4", "[[share]]", 'owner = "nobody-of-this-name"', 'group = "no-such-group"',
+                 "[[share]]", 'owner = "root"', 'group = "no-such-group-either"']
+        with open(config, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        result = self.tracerd("serve", "--check", "--config", config)
+        self.assert_fails(result, 1, "TRC115")
+        for line in (3, 4, 6, 8, 10, 12, 13, 16):
+            self.assertIn(f"{config}:{line}:", result.stderr)
+        self.assertIn("must be two sockets", result.stderr)
+        missing = self.tracerd("serve", "--check", "--config", self.folder)
+        self.assert_fails(missing, 1, "TRC110")
+        self.assertIn("Is a directory", missing.stderr)
+        if not os.path.exists("/etc/tracer/tracerd.toml"):
+            result = self.tracerd("serve", "--check")
+            self.assertEqual(result.returncode, 0)
+            self.assertIn("there is no /etc/tracer/tracerd.toml", result.stdout)
+
+    def test_the_path_of_a_socket_may_be_relative(self):
+        service = self.start(TRACERD, "serve", "--socket", "t.sock", stderr=subprocess.PIPE, cwd=self.folder)
+        wait_until(lambda: self.answers() or service.poll() is not None, "the service answers")
+        self.assertIsNone(service.poll(), "it has ended")
+
+    def records_to(self, folder, more=""):
+        config = self.path("tracerd.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f'schema = 1\n[recordings]\nfolder = "{folder}"\n{more}')
+        return "--config", config
+
+    def recordings(self):
+        return self.client().ask("status")["status"]["more"]["recordings"]
+
+    def test_a_missing_folder_of_recordings_is_reported_and_looked_for_again(self):
+        folder = self.path("later")
+        service = self.serve(*self.records_to(folder))
+        self.assertIn(f"{folder}/host.tracer", self.recordings()["problem"])
+        self.assertNotIn("?", self.tracerd("status", "--socket", self.socket).stdout)
+        self.run_as(ALICE, "/bin/true", "unrecorded")
+        os.mkdir(folder)
+        service.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.recordings()["problem"] is None, "it records")
+        self.run_as(ALICE, "/bin/true", "recorded")
+        service.send_signal(signal.SIGTERM)
+        self.assertEqual(service.wait(DEADLINE_SECONDS), 0)
+        events = self.dump(os.path.join(folder, "host.tracer"))[1:]
+        # What it lacks is said where it is: before all else.
+        self.assertEqual((events[0]["kind"], events[0]["cause"]), ("loss", "unrecorded"))
+        self.assertLess(events[0]["first_ns"], events[0]["last_ns"])
+        words = {event["argv"][1] for event in of_kind(events, "process_exit") if (event["argv"] or [""])[0] == "/bin/true"}
+        self.assertEqual(words, {"recorded"})
+
+    def test_what_a_full_disk_did_not_take_is_a_stated_gap(self):
+        folder = self.path("small")
+        os.mkdir(folder)
+        service = self.start("unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=2m none "$0" && '
+                             'head -c 1500000 /dev/zero > "$0/filler" && exec "$@"', folder, TRACERD, "serve", "--socket",
+                             self.socket, *self.records_to(folder, "file_mib = 1\nfiles = 3\n"), stderr=subprocess.PIPE)
+        wait_until(lambda: self.answers() or service.poll() is not None, "the service answers")
+        if service.poll() is not None:
+            self.skipTest(f"no tmpfs can be mounted: {service.stderr.read()}")
+        place = f"/proc/{service.pid}/root{folder}"
+        runner = self.run_much()
+        wait_until(lambda: (self.recordings()["problem"] or "").startswith("TRC114"), "the disk is full")
+        self.assertEqual(runner.wait(DEADLINE_SECONDS), 0)
+        self.assertLess(self.recordings()["free_bytes"], 2 << 20)
+        os.unlink(f"{place}/filler")
+        service.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.recordings()["problem"] is None, "it records again")
+        self.run_as(ALICE, "/bin/true", "recorded")
+        self.client().ask("flush")
+        service.send_signal(signal.SIGHUP)
+        wait_until(lambda: os.path.exists(f"{place}/host.tracer.2"), "a next one begins")
+        events = self.dump(f"{place}/host.tracer.1")[1:]
+        self.assertEqual((events[0]["kind"], events[0]["cause"]), ("loss", "unrecorded"))
+        self.assertLess(events[0]["first_ns"], events[0]["last_ns"])
+        self.assertIn("recorded", [event["argv"][1] for event in of_kind(events, "process_exit") if event["tool"] == "true"])
+
+    def test_a_clock_that_jumped_removes_no_recordings_at_once(self):
+        folder = self.path("records")
+        os.mkdir(folder)
+        service = self.serve(*self.records_to(folder, "files = 20\nmax_age_hours = 1\n"))
+        # For the clock, all of them are a year old: five minutes between two.
+        year_ago = time.time() - 365 * 24 * 3600
+        for number in range(1, 8):
+            path = os.path.join(folder, f"host.tracer.{number}")
+            with open(path, "w", encoding="utf-8"):
+                pass
+            os.utime(path, (year_ago - 300 * number, year_ago - 300 * number))
+        service.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.recordings()["files_there"] >= 9, "a new one begins, and all others stay")
+        # Twenty minutes between two: more than an hour in all.
+        for number in range(1, 9):
+            at = year_ago - 1200 * number
+            os.utime(os.path.join(folder, f"host.tracer.{number}"), (at, at))
+        service.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.recordings()["files_there"] == 5, "those that are too old go")
+
+    def test_who_answers_does_not_go_ahead_of_others(self):
+        service = self.serve()
+        self.client(ALICE).ask("snapshot")
+
+        def nice_of(thread):
+            with open(f"/proc/{service.pid}/task/{thread}/stat", encoding="utf-8") as file:
+                return int(file.read().rpartition(")")[2].split()[16])
+        nices = [nice_of(thread) for thread in os.listdir(f"/proc/{service.pid}/task")]
+        self.assertIn(-15, nices)
+        self.assertIn(0, nices)
+
+    def test_its_cost_is_that_of_all_its_threads(self):
+        service = self.serve()
+        client = self.client(ALICE)
+        for _ in range(200):
+            client.ask("snapshot")
+        with open(f"/proc/{service.pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rpartition(")")[2].split()
+        said = client.ask("status")["status"]["cost"]["cpu_ns"]
+        # In ticks, of which the last one is not whole.
+        self.assertGreaterEqual(said, (int(fields[11]) + int(fields[12]) - 2) * 1_000_000_000 // os.sysconf("SC_CLK_TCK"))
+
     def test_a_manager_hands_sockets_over_and_is_told_when_it_is_ready(self):
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(self.socket)

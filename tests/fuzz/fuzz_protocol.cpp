@@ -49,6 +49,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       passes_over([&] { status_from(*line); });
       passes_over([&] { subscribe_from(*line); });
       passes_over([&] { flush_from(*line); });
+      passes_over([&] { label_from(*line); });
+      passes_over([&] { history_from(*line); });
+      passes_over([&] { expect_ok(*line); });
     }
   }
   return 0;

@@ -146,6 +146,10 @@ void lines(Folder folder) {
   add(to_line(HelloReply{}));
   add(to_line(TotalsReply{{{.context = context}}}));
   add(to_line(StatisticsReply{}));
+  add(to_line(LabelReply{3}));
+  add(to_line(HistoryReply{}));
+  add(ok_line());
+  add(refusal_line(tracer::Error({tracer::ErrorCode::kServiceRefused, 0, "no", "a fix", {}})));
   for (const tracer::Event& event : sample_events::all()) {
     if (const auto* sample = event.get_if<tracer::ProcessSample>()) add(to_line(SnapshotReply{{*sample}}));
     if (const auto* finding = event.get_if<tracer::Finding>()) add(to_line(FindingsReply{{*finding}}));

@@ -130,7 +130,9 @@ class Contents(WithFolder):
         text = (extracted / "lib/systemd/system/tracerd.service").read_text()
         unit.write_text(text.replace("/usr/bin/tracerd", str(extracted / "usr/bin/tracerd")))
         # Its status is 0 also where it finds mistakes.
-        self.assertEqual(output_of("systemd-analyze", "verify", "--man=no", unit), "")
+        socket = self.folder / "tracerd.socket"
+        socket.write_text((extracted / "usr/share/doc/tracerd/examples/tracerd.socket").read_text())
+        self.assertEqual(output_of("systemd-analyze", "verify", "--man=no", unit, socket), "")
         said = output_of("systemd-analyze", "security", "--offline=true", "--no-pager", f"--root={extracted}",
                          "--threshold=28", "tracerd.service")
         self.assertIn("Overall exposure level for tracerd.service:", said)

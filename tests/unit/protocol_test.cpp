@@ -138,6 +138,10 @@ TEST_CASE("unknown keys are ignored, and null is absent") {
       request_from(R"({"request":"subscribe","from":null,"of_a_newer_client":{"a":[1,2]},"kinds":[]})"));
   CHECK_FALSE(request.from.has_value());
   CHECK(request.kinds.empty());
+  CHECK_NOTHROW(request_from(R"({"request":"subscribe","filter":null})"));
+  const auto announced = std::get<AnnounceRequest>(
+      request_from(R"({"request":"announce","key":{"pid":null,"work_dir":"/x"},"context":{"task":"t"}})"));
+  CHECK(std::get<InWorkDir>(announced.announcement.key).path == "/x");
 }
 
 TEST_CASE("a request that makes no sense is refused, and nothing else happens") {
@@ -163,9 +167,12 @@ TEST_CASE("a request that makes no sense is refused, and nothing else happens") 
                            R"({"request":"announce","key":[]})",
                            R"({"request":"announce","key":{}})",
                            R"({"request":"announce","key":{"below":{"pid":1},"argv":"x"}})",
+                           R"({"request":"announce","key":{"work_dir":"/x","pid":1}})",
+                           R"({"request":"announce","key":{"pid":1,"below":{"pid":1},"argv":["x"]}})",
                            R"({"request":"announce","key":{"work_dir":"/x"},"expires_after_s":99999999999999})",
                            R"({"request":"subscribe","kinds":["nonsense"]})",
                            R"({"request":"subscribe","kinds":"process_exit"})",
+                           R"({"request":"subscribe","filter":{"tool":"x"}})",
                            R"({"request":"label","tid":1,"context":{"labels":{"a":1}}})",
                            R"({"request":"hello"} trailing)",
                            R"({"request":"hello","version":-1})",

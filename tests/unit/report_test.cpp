@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/report.hpp>
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <doctest/doctest.h>
 
+#include "show/certificate_text.hpp"
 #include "summed_events.hpp"
 
 using namespace tracer;
@@ -90,6 +93,32 @@ TEST_CASE("exits that were lost don't change what the kernel has added up") {
   CHECK(report.total.wall_ns == 5000);
   CHECK(report.total.read_bytes == Figure{1000});
   CHECK(report.total.written_bytes == Figure{2000});
+}
+
+TEST_CASE("where events of a service are missing, nobody knows how many processes ended") {
+  const Summary summary = summary_of({exit_of({.pid = 1}), Loss{1, "service_gap", 1}});
+  SessionFigures session = session_of(totals_of(2, 0, 5));
+  session.tier = Tier::kService;
+  Report report = make_report(summary, session);
+  CHECK_FALSE(report.completeness.complete);
+  CHECK(report.completeness.exits_seen == 1);
+  CHECK(report.completeness.ended == std::nullopt);
+  CHECK(to_json(report).find("\"ended\"") == std::string::npos);
+  CHECK(ended_text(report.completeness) == "1 ended process seen, by the service; how many were missed is not known");
+  CHECK(loss_text("service_gap", 1) == "service_gap");
+  CHECK(sum_of_reports({report, make_report(Summary(), session_of(totals_of(1, 0, 5)))}, {0, 0}).completeness.ended ==
+        std::nullopt);
+  // Also in what such a session has recorded.
+  SessionEnd end;
+  end.processes_ended = 2;
+  Summary recorded = summary_of({exit_of({.pid = 1}), Loss{1, "service_gap", 1}});
+  recorded.add(end);
+  CHECK(make_report(recorded).completeness.ended == std::nullopt);
+  // What a slow client was not given is lost to it alone; a session of the kernel has counted it.
+  const Summary slow = summary_of({exit_of({.pid = 1}), Loss{1, "queue_full", 1}});
+  CHECK(make_report(slow, session).completeness.ended == std::nullopt);
+  session.tier = Tier::kKernel;
+  CHECK(make_report(slow, session).completeness.ended == 2);
 }
 
 TEST_CASE("exits that are missing without a loss make a report incomplete") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Who sees what, and what each client gets of it.
+#include <malloc.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,8 +19,10 @@
 #include "base/unique_fd.hpp"
 #include "builders.hpp"
 #include "serve/charges.hpp"
+#include "serve/cpu_shares.hpp"
 #include "serve/for_others.hpp"
 #include "serve/hub.hpp"
+#include "serve/kept_findings.hpp"
 #include "serve/listener.hpp"
 #include "serve/outbox.hpp"
 #include "serve/own_things.hpp"
@@ -135,19 +138,39 @@ TEST_CASE("a user sees their own, root all, and a group what is shared with it")
   const Peer alice{kAlice, 1, {500, kAlice}, false};
   const Peer bob{kBob, 1, {500, kBob}, false};
   const Peer root{0, 1, {0}, false};
-  CHECK(may_see(sight_of(alice, {}), kOfAlice));
-  CHECK_FALSE(may_see(sight_of(alice, {}), kOfBob));
-  CHECK_FALSE(may_see(sight_of(alice, {}), kOfRoot));
-  CHECK(may_see(sight_of(alice, {}), {Audience::kEverybody, 0}));
-  for (const Owner& owner : {kOfAlice, kOfBob, kOfRoot}) CHECK(may_see(sight_of(root, {}), owner));
+  const UserIds ids;
+  CHECK(may_see(sight_of(alice, ids, {}), kOfAlice));
+  CHECK_FALSE(may_see(sight_of(alice, ids, {}), kOfBob));
+  CHECK_FALSE(may_see(sight_of(alice, ids, {}), kOfRoot));
+  CHECK(may_see(sight_of(alice, ids, {}), {Audience::kEverybody, 0}));
+  for (const Owner& owner : {kOfAlice, kOfBob, kOfRoot}) CHECK(may_see(sight_of(root, ids, {}), owner));
   // Being in the same group is not enough.
-  CHECK_FALSE(may_see(sight_of(bob, {}), kOfAlice));
+  CHECK_FALSE(may_see(sight_of(bob, ids, {}), kOfAlice));
   const Sharing sharing = {{kAlice, {500}}};
-  CHECK(may_see(sight_of(bob, sharing), kOfAlice));
-  CHECK(may_see(sight_of(bob, sharing), kOfBob));
-  CHECK_FALSE(may_see(sight_of(alice, sharing), kOfBob));
-  CHECK_FALSE(may_see(sight_of(bob, {{0, {500}}}), kOfRoot));
-  CHECK_FALSE(may_see(sight_of(bob, {{kAlice, {501}}}), kOfAlice));
+  CHECK(may_see(sight_of(bob, ids, sharing), kOfAlice));
+  CHECK(may_see(sight_of(bob, ids, sharing), kOfBob));
+  CHECK_FALSE(may_see(sight_of(alice, ids, sharing), kOfBob));
+  CHECK_FALSE(may_see(sight_of(bob, ids, {{0, {500}}}), kOfRoot));
+  CHECK_FALSE(may_see(sight_of(bob, ids, {{kAlice, {501}}}), kOfAlice));
+}
+
+TEST_CASE("a client with a subordinate user id sees what its user sees, and nobody's with one of root's") {
+  const UserIds ids({{kAlice, 100000, 10}, {0, 200000, 10}, {kBob, 300000, 10}, {kAlice, 300005, 10}});
+  const auto sight = [&](uid_t uid, const Sharing& sharing = {}) {
+    return sight_of(Peer{uid, 1, {500}, false}, ids, sharing);
+  };
+  Ownership ownership(ids);
+  CHECK(may_see(sight(100003), ownership.owner_of(start_of(100003, 1))));
+  CHECK(may_see(sight(100003), ownership.owner_of(start_of(kAlice, 2))));
+  // One sight, however many numbers there are.
+  CHECK(sight(100003) == sight(kAlice));
+  CHECK_FALSE(may_see(sight(100003), kOfBob));
+  for (const uid_t uid : {200003u, 300007u}) {
+    for (const Owner& owner : {kOfAlice, kOfBob, kOfRoot, Owner{Audience::kOwner, uid}, Owner{Audience::kOwner, 0}})
+      CHECK_FALSE(may_see(sight(uid), owner));
+    CHECK(may_see(sight(uid), {Audience::kEverybody, 0}));
+  }
+  CHECK(may_see(sight(200003, {{kBob, {500}}}), kOfBob));
 }
 
 TEST_CASE("a process is its user's; root's is whose it was that began it") {
@@ -594,7 +617,7 @@ TEST_CASE("findings are kept in their last state, for who may see them") {
   Finding finding;
   finding.subject = "task";
   finding.context = std::make_shared<const Context>(context);
-  for (std::uint64_t i = 1; i <= Hub::kMostFindings + 10; ++i) {
+  for (std::uint64_t i = 1; i <= KeptFindings::kMostOfOwner + 10; ++i) {
     finding.finding_key = Key{i};
     finding.time_ns = i;
     hub.deliver(std::vector<Event>{Event(finding)}, Clock::now());
@@ -602,10 +625,122 @@ TEST_CASE("findings are kept in their last state, for who may see them") {
   finding.state = "closed";
   finding.time_ns = 1u << 20;
   hub.deliver(std::vector<Event>{Event(finding)}, Clock::now());
-  CHECK(hub.findings(kAliceSees, 0).size() == Hub::kMostFindings);
+  CHECK(hub.findings(kAliceSees, 0).size() == KeptFindings::kMostOfOwner);
   CHECK(hub.findings(kAliceSees, 1u << 20).size() == 1);
   CHECK(hub.findings(kAliceSees, 1u << 20)[0].state == "closed");
   CHECK(hub.findings(kBobSees, 0).empty());
+}
+
+TEST_CASE("one user's findings push out nobody else's, and all together are bounded") {
+  KeptFindings findings;
+  const auto note = [&](std::uint64_t key, uid_t uid) {
+    Finding finding;
+    finding.finding_key = Key{key};
+    finding.time_ns = key;
+    findings.note(Event(finding), {Audience::kOwner, uid});
+  };
+  note(1, kBob);
+  for (std::uint64_t i = 1; i <= 2 * KeptFindings::kMostOfOwner; ++i) note(i, kAlice);
+  CHECK(findings.seen_by(kBobSees, 0).size() == 1);
+  CHECK(findings.seen_by(kAliceSees, 0).size() == KeptFindings::kMostOfOwner);
+  CHECK(findings.seen_by(kAliceSees, 0).front().time_ns == KeptFindings::kMostOfOwner + 1);
+  CHECK(findings.seen_by(kRootSees, 0).size() == KeptFindings::kMostOfOwner);
+  for (uid_t uid = 5000; uid < 5000 + 2 * KeptFindings::kMostOfAll / 1000; ++uid)
+    for (std::uint64_t i = 1; i <= 1000; ++i) note(i, uid);
+  CHECK(findings.size() == KeptFindings::kMostOfAll);
+  CHECK(findings.seen_by(kBobSees, 0).size() == 1);
+}
+
+TEST_CASE("a finding that says what another user's process in a run is and did is root's") {
+  const auto in_run = [](uid_t uid, std::uint32_t pid) {
+    Context context;
+    context.run = "alice's";
+    context.owner_uid = kAlice;
+    return build::process({.pid = pid, .start_ns = pid * 10, .uid = uid, .context = context});
+  };
+  Ownership ownership;
+  for (const auto& process : {in_run(kAlice, 10), in_run(kBob, 11), in_run(0, 12)}) {
+    ownership.owner_of(Event(ProcessStart{1, process, {}}));
+    ProcessExit exit = build::exit(process->pid, 2);
+    exit.process = process;
+    ownership.owner_of(Event(exit));
+  }
+  const auto owner_of_finding = [&](std::optional<std::uint32_t> pid) {
+    Finding finding;
+    finding.subject = "process";
+    finding.context = in_run(kAlice, 10)->context;
+    finding.pid = pid;
+    if (pid) finding.start_ns = *pid * 10;
+    return ownership.owner_of(Event(finding));
+  };
+  CHECK(owner_of_finding(10) == kOfAlice);
+  CHECK(owner_of_finding(11) == kOfRoot);
+  CHECK(owner_of_finding(12) == kOfRoot);
+  CHECK(owner_of_finding(std::nullopt) == kOfAlice);
+}
+
+#ifdef __GLIBC__
+TEST_CASE("clients that came and went cost no more than a number each") {
+  Hub hub = make_hub();
+  Charges charges((ServeLimits()));
+  auto now = Clock::now();
+  const auto held = [] {
+    const auto info = ::mallinfo2();
+    return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+  };
+  const std::int64_t before = held();
+  constexpr uid_t kUsers = 3000;
+  for (uid_t uid = 20000; uid < 20000 + kUsers; ++uid) {
+    const Sight sight{.owners = {uid}};
+    Outbox outbox(kHost, charges, uid, 4u << 20);
+    hub.join(outbox, sight, {}, {}, {}, now);
+    hub.deliver(std::vector<Event>{start_of(uid, 1, 1)}, now);
+    hub.leave(outbox, now);
+  }
+  hub.take_filled();
+  // What everybody gets is for all of them.
+  hub.deliver(std::vector<Event>{Event(SnapshotEnd{2, 99})}, now);
+  CHECK(held() - before < std::int64_t{16} << 20);
+  now += milliseconds(101);
+  hub.tick(now);
+  CHECK(hub.views() == kUsers);
+  CHECK(held() - before < std::int64_t{16} << 20);
+  now += std::chrono::seconds(61);
+  hub.tick(now);
+  CHECK(hub.views() == 0);
+  CHECK(held() - before < std::int64_t{2} << 20);
+  // Nobody looked, and the number goes on.
+  hub.deliver(std::vector<Event>{start_of(20001, 2, 3)}, now);
+  CHECK(hub.last_number({.owners = {20001}}) == 3);
+  CHECK(hub.last_number({.owners = {20002}}) == 2);
+}
+#endif
+
+TEST_CASE("one user's requests take a quarter of a CPU, and another's are all answered") {
+  CpuShares shares;
+  const Clock::time_point begin{};
+  const auto turns_in = [&](milliseconds from, milliseconds to, uid_t uid, milliseconds each) {
+    int turns = 0;
+    for (auto at = from; at < to; at += milliseconds(1)) {
+      if (shares.rests_until(uid, begin + at)) continue;
+      shares.charge(uid, each, begin + at);
+      ++turns;
+    }
+    return turns;
+  };
+  // What has not been used for long may be used at once, and a quarter from then on.
+  CHECK(turns_in(milliseconds(0), milliseconds(1000), kAlice, milliseconds(10)) == 25 + 25);
+  CHECK(turns_in(milliseconds(1000), milliseconds(2000), kAlice, milliseconds(10)) == 25);
+  CHECK(turns_in(milliseconds(0), milliseconds(1000), kBob, milliseconds(0)) == 1000);
+  CHECK(turns_in(milliseconds(2000), milliseconds(2100), 0, milliseconds(10)) == 100);
+  // One long one is paid for later.
+  shares.charge(kBob, std::chrono::seconds(2), begin + milliseconds(2000));
+  const auto until = shares.rests_until(kBob, begin + milliseconds(2000));
+  REQUIRE(until);
+  CHECK(*until == begin + milliseconds(2000) + milliseconds(7000));
+  CHECK_FALSE(shares.rests_until(kBob, *until));
+  shares.forget_idle(*until + std::chrono::seconds(2));
+  CHECK(shares.users() == 0);
 }
 
 TEST_CASE("a socket appears with its mode, replaces a stale one, and never one that is served") {

@@ -90,7 +90,9 @@ ErrorCode refused(SessionOptions options) {
 TEST_CASE("a session by a service has its events, its families and a host of its own session") {
   FakeService service;
   service.set_families({{Family::kLifecycle, true, "tp_btf", {}}});
-  Client client(by_service(service));
+  SessionOptions options = by_service(service);
+  options.families.clear();
+  Client client(std::move(options));
   CHECK(client.session.tier() == Tier::kService);
   CHECK(client.session.host().boot_id == this_host().boot_id);
   CHECK(client.session.host().session_id != "00000000000000aa");
@@ -105,6 +107,24 @@ TEST_CASE("a session by a service has its events, its families and a host of its
   CHECK(client.session.totals()[0].ended == 1);
   CHECK(client.session.totals()[0].living == 0);
   CHECK(client.session.totals()[0].account.cpu_ns == 7);
+}
+
+TEST_CASE("a family that the service does not trace is missing, with what to do about it") {
+  FakeService service;
+  service.set_families({{Family::kLifecycle, true, "tp_btf", {}}, {Family::kWaits, true, "tp_btf", {}}});
+  SessionOptions options = by_service(service);
+  options.families = {Family::kWaits, Family::kSyscalls};
+  Client client(std::move(options));
+  const auto families = client.session.families();
+  REQUIRE(families.size() == 3);
+  CHECK(families[2].family == Family::kSyscalls);
+  CHECK_FALSE(families[2].active);
+  REQUIRE(families[2].problem);
+  CHECK(families[2].problem->what.find("does not trace it") != std::string::npos);
+  CHECK(families[2].problem->fix.find("tracerd.toml") != std::string::npos);
+  const Report report = make_report(Summary(), {.families = families, .tier = Tier::kService});
+  REQUIRE(report.completeness.missing.size() == 1);
+  CHECK(report.completeness.missing[0].family == Family::kSyscalls);
 }
 
 TEST_CASE("a session by a service ends with an end of its own") {

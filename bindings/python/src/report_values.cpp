@@ -241,7 +241,7 @@ py::dict value_of(const Completeness& certificate, const RecordingDamage& damage
   fields["tier"] = text_of(to_string(certificate.tier));
   fields["complete"] = certificate.complete;
   fields["exits_seen"] = certificate.exits_seen;
-  fields["ended"] = certificate.ended;
+  fields["ended"] = maybe(certificate.ended);
   fields["losses"] = losses;
   fields["total_is_whole"] = certificate.total_is_whole;
   fields["missed_at_most"] = maybe(certificate.missed_at_most);

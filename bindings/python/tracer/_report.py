@@ -280,8 +280,8 @@ class Certificate:
     complete: bool
     """Each process that ended was seen, and nothing was lost."""
     exits_seen: int
-    ended: int
-    """Processes that ended, by the count of the kernel."""
+    ended: int | None
+    """Processes that ended, by the count of the kernel. None: not known, as a service's events are missing."""
     losses: Mapping[str, int]
     """By cause; docs/losses.md explains each."""
     total_is_whole: bool

@@ -24,7 +24,8 @@ using std::chrono::milliseconds;
     throw Error({ErrorCode::kPermission,
                  error_number,
                  fmt::format("{} must not be used by this user", name),
-                 "ask the administrator: the socket of tracerd serve, and its folder, are for all users",
+                 "use the one for all users, /run/tracer/tracer.sock; admin.sock is root's. If it is that one, ask the "
+                 "administrator: it and its folder must be open to all",
                  {}});
   throw Error({ErrorCode::kNoService,
                error_number,
@@ -68,7 +69,7 @@ void refuse_silent(const std::filesystem::path& socket, const char* what, int er
   throw Error({ErrorCode::kNoService,
                error_number,
                fmt::format("the service at {} {}", socket.string(), what),
-               "look at its state (tracerd status) and its log, or restart it",
+               "look at its state and log (systemctl status tracerd), or restart it",
                {}});
 }
 

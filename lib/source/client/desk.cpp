@@ -30,7 +30,10 @@ pid_t named_process(const AnnouncementKey& key) {
 
 }  // namespace
 
-ServiceDesk::ServiceDesk(std::filesystem::path socket) : socket_(std::move(socket)) { connect(); }
+ServiceDesk::ServiceDesk(std::filesystem::path socket, std::vector<Family> wanted)
+    : socket_(std::move(socket)), wanted_(std::move(wanted)) {
+  connect();
+}
 
 void ServiceDesk::connect() const {
   connection_.reset();
@@ -207,7 +210,21 @@ std::uint64_t ServiceDesk::flush() {
 
 std::vector<FamilyState> ServiceDesk::families() const {
   const std::lock_guard lock(mutex_);
-  return hello_.families;
+  std::vector<FamilyState> families = hello_.families;
+  for (const Family family : wanted_) {
+    const bool is_there = std::any_of(families.begin(), families.end(),
+                                      [family](const FamilyState& each) { return each.family == family; });
+    if (!is_there)
+      families.push_back({family,
+                          false,
+                          {},
+                          Problem{ErrorCode::kServiceRefused,
+                                  0,
+                                  fmt::format("the service at {} does not trace it", socket_.string()),
+                                  "ask the administrator to add it to families in tracerd.toml",
+                                  {}}});
+  }
+  return families;
 }
 
 }  // namespace tracer::internal

@@ -23,7 +23,8 @@ class ServiceDesk final : public Desk {
   static constexpr std::size_t kMostAnnouncements = 8192;  ///< That are told again, the newest.
 
   /// Throws Error: kNoService, kPermission, kServiceVersion, kServiceRefused, kPidNamespace.
-  explicit ServiceDesk(std::filesystem::path socket);
+  /// `wanted`: families that must not be missing without a word.
+  explicit ServiceDesk(std::filesystem::path socket, std::vector<Family> wanted = {});
 
   void track(pid_t pid, const Context& context, TrackAs as) override;
   void announce(const Announcement& announcement, const Caller& caller) override;
@@ -71,6 +72,7 @@ class ServiceDesk final : public Desk {
   void connect() const;
 
   const std::filesystem::path socket_;
+  const std::vector<Family> wanted_;
   mutable std::mutex mutex_;
   mutable std::optional<ServiceConnection> connection_;
   mutable HelloReply hello_;

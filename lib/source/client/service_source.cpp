@@ -57,7 +57,7 @@ class ServiceSource final : public Source {
  public:
   explicit ServiceSource(ServiceSourceOptions options)
       : options_(checked(std::move(options))),
-        desk_(options_.socket),
+        desk_(options_.socket, options_.families),
         stream_(options_.socket),
         epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (!epoll_)

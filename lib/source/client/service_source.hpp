@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include <tracer/families.hpp>
 #include <tracer/filter.hpp>
 
 #include "source/source.hpp"
@@ -18,6 +19,8 @@ struct ServiceSourceOptions {
   Filter filter = {};
   /// A process whose program is a run; 0: none.
   pid_t command_pid = 0;
+  /// Those of them that the service does not trace are reported as missing.
+  std::vector<Family> families = {};
 };
 
 /// Throws Error: kNoService, kPermission, kServiceVersion, kServiceRefused, kPidNamespace, kFilterNamesNothing,

@@ -175,14 +175,14 @@ bool ServiceStream::read_more() {
       cut({ErrorCode::kNoService,
            ETIMEDOUT,
            fmt::format("the service at {} does not answer", socket_.string()),
-           "look at its state (tracerd status) and its log, or restart it",
+           "look at its state and log (systemctl status tracerd), or restart it",
            {}});
     return false;
   }
   cut({ErrorCode::kNoService,
        got < 0 ? errno : 0,
        fmt::format("the service at {} has closed the connection", socket_.string()),
-       "look at its state (tracerd status) and its log, or restart it",
+       "look at its state and log (systemctl status tracerd), or restart it",
        {}});
   return false;
 }

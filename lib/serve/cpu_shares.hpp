@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+
+#include "base/clock.hpp"
+
+namespace tracer::internal {
+
+/// The CPU time that each user's requests take: at most a quarter of one CPU, over a second. Root may take more. One
+/// thread.
+class CpuShares {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Time = std::chrono::nanoseconds;
+  static constexpr int kShareOfCpu = 4;  ///< One of so many parts.
+  static constexpr Time kMostAtOnce = Time(std::chrono::seconds(1)) / kShareOfCpu;
+
+  void charge(uid_t uid, Time used, Clock::time_point now) {
+    if (uid == 0) return;
+    User& user = users_[uid];
+    user = {owed(user, now) + used, now};
+  }
+  /// Until when nothing more may be done for this user. Absent: it may be now.
+  std::optional<Clock::time_point> rests_until(uid_t uid, Clock::time_point now) const {
+    const auto user = users_.find(uid);
+    if (user == users_.end()) return std::nullopt;
+    const Time beyond = owed(user->second, now) - kMostAtOnce;
+    if (beyond <= Time(0)) return std::nullopt;
+    return now + beyond * kShareOfCpu;
+  }
+  /// Whoever owes nothing any more is nobody to remember.
+  void forget_idle(Clock::time_point now) {
+    std::erase_if(users_, [now](const auto& each) { return owed(each.second, now) == Time(0); });
+  }
+  std::size_t users() const noexcept { return users_.size(); }
+
+ private:
+  struct User {
+    Time owed{0};
+    Clock::time_point at{};
+  };
+  static Time owed(const User& user, Clock::time_point now) {
+    return std::max(Time(0), user.owed - std::chrono::duration_cast<Time>(now - user.at) / kShareOfCpu);
+  }
+
+  std::map<uid_t, User> users_;
+};
+
+/// What the calling thread has consumed by now.
+inline CpuShares::Time cpu_time_of_this_thread() noexcept { return CpuShares::Time(clock_ns(CLOCK_THREAD_CPUTIME_ID)); }
+
+}  // namespace tracer::internal
