@@ -8,7 +8,7 @@
 
 #include "wire.h"
 #include "current_process.h"
-#include "wait_target_maps.h"
+#include "last_bio.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

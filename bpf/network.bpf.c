@@ -15,8 +15,8 @@
 #include "common/records.h"
 #include "common/told_apart.h"
 #include "current_process.h"
+#include "owed_waits.h"
 #include "thread_places.h"
-#include "wait_target_maps.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -4,8 +4,8 @@
 #define TRACER_WAIT_CAUSES_H
 
 #include "common/addresses.h"
+#include "common/socket_handles.h"
 #include "process_ledger.h"
-#include "wait_target_maps.h"
 
 #define CALL_NONE (-1) /* in the kernel for another reason: a page fault */
 #define CALL_FOREIGN (-2)

@@ -6,8 +6,9 @@
 #ifndef TRACER_WAIT_TARGETS_H
 #define TRACER_WAIT_TARGETS_H
 
+#include "last_bio.h"
+#include "owed_waits.h"
 #include "process_ledger.h"
-#include "wait_target_maps.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
