@@ -8,6 +8,7 @@
 
 #include "wire.h"
 #include "current_process.h"
+#include "last_bio.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -180,6 +181,19 @@ int BPF_PROG(completed, struct request *request, int error, unsigned int bytes)
 	return 0;
 }
 
+/* What it waits for next is this. */
+static __always_inline void note_last_bio(struct task_struct *current, __u32 device)
+{
+	__u32 slot = 0;
+	struct tracer_last_bio *last = bpf_map_lookup_elem(&last_bio, &slot);
+
+	if (!last)
+		return;
+	last->switches = BPF_CORE_READ(current, nvcsw);
+	last->tid = bpf_get_current_pid_tgid();
+	last->device = device;
+}
+
 /* In whoever asks. Requests are issued later, often by somebody else. */
 static __always_inline int bio_queued(struct bio *bio)
 {
@@ -189,10 +203,13 @@ static __always_inline int bio_queued(struct bio *bio)
 	struct tracer_process *process = by_kernel ? NULL : current_process();
 	__u64 bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
 
-	if ((!by_kernel && (!process || (process->flags & TRACER_FLAG_EXCLUDED))) || !bytes ||
-	    direction_of(BPF_CORE_READ(bio, bi_opf)) == DIRECTION_NONE)
+	if (!by_kernel && (!process || (process->flags & TRACER_FLAG_EXCLUDED)))
 		return 0;
 	struct gendisk *disk = disk_of_bio(bio);
+	if (process)
+		note_last_bio(current, device_of(disk));
+	if (!bytes || direction_of(BPF_CORE_READ(bio, bi_opf)) == DIRECTION_NONE)
+		return 0;
 	/* What such a device does with it comes here again, for the devices below. */
 	if (!BPF_CORE_READ(disk, queue, mq_ops))
 		return 0;

@@ -46,6 +46,18 @@ struct {
 	__type(value, __u8);
 } noise_filesystems SEC(".maps");
 
+/* When tracked processes have opened files that are still open: by the kernel's handle of the open file. */
+struct tracer_opened_file {
+	__u64 opened_ns;
+	__u64 inode; /* the kernel's handle of it: where another's open was not seen, it is another as a rule */
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, struct tracer_opened_file);
+} opened_files SEC(".maps");
+
 struct tracer_path_buffer {
 	/* Kept in memory, where the verifier knows nothing of them. */
 	volatile __u32 used;
@@ -68,6 +80,7 @@ __u32 teacher = 0;			/* the process that closes files of its own, to see whether
 __u32 learning = 0;			/* it does so now */
 __u64 taught = 0;			/* how many of these were seen */
 __u64 file_cache = 0;			/* where the kernel takes files from */
+const volatile __u8 sees_opens = 0;	/* file_opened is attached */
 
 static __always_inline void append_path_name(struct tracer_path_buffer *to, struct dentry *entry)
 {
@@ -176,6 +189,21 @@ static __always_inline void add_close(struct tracer_file_sums *sums, struct file
 	__sync_fetch_and_add(&sums->opens, 1);
 }
 
+/* When the file that is closed was opened, if that was seen. */
+static __always_inline void add_open(struct tracer_file_sums *sums, struct file *file, struct inode *inode)
+{
+	__u64 key = (__u64)file;
+	struct tracer_opened_file *opened = sees_opens ? bpf_map_lookup_elem(&opened_files, &key) : NULL;
+
+	if (!opened || opened->inode != (__u64)inode) {
+		sums->open_unknown = 1;
+		return;
+	}
+	if (!sums->opened_ns || opened->opened_ns < sums->opened_ns)
+		sums->opened_ns = opened->opened_ns;
+	bpf_map_delete_elem(&opened_files, &key);
+}
+
 static __always_inline int send_use(struct tracer_path_buffer *buffer, const struct tracer_process *process,
 				    const struct tracer_file_key *key, struct tracer_file_sums *sums, struct file *file,
 				    bool fresh)
@@ -190,8 +218,16 @@ static __always_inline int send_use(struct tracer_path_buffer *buffer, const str
 	record->place = place_of(file);
 	record->more_opens = sums->opens - sums->sent_opens;
 	buffer->used = sizeof(*record);
-	if (fresh && key->inode)
+	if (fresh && key->inode) {
+		struct super_block *super = BPF_CORE_READ(file, f_inode, i_sb);
+
+		bpf_probe_read_kernel_str(record->filesystem, sizeof(record->filesystem),
+					  BPF_CORE_READ(super, s_type, name));
+		if (bpf_core_field_exists(super->s_subtype))
+			bpf_probe_read_kernel_str(record->subtype, sizeof(record->subtype),
+						  BPF_CORE_READ(super, s_subtype));
 		record->path_cut = !append_host_path(buffer, file);
+	}
 	__u32 size = buffer->used & PATH_MASK;
 	record->path_size = size - sizeof(*record);
 	fill_header(&record->header, TRACER_WIRE_FILE_USE, size, process->pid, process->start_ns,
@@ -253,10 +289,19 @@ static __always_inline int add_file(struct file *file, struct inode *inode, cons
 		__builtin_memset(sums, 0, sizeof(*sums));
 		fresh = true;
 	}
+	add_open(sums, file, inode);
 	add_close(sums, file, inode);
 	if (!fresh && sums->opens < 2 * sums->sent_opens)
 		return 0;
 	return send_use(buffer, process, &key, sums, file, fresh);
+}
+
+/* A regular file that a program opened by a name. */
+static __always_inline bool is_of_interest(struct file *file, struct inode *inode)
+{
+	return !(BPF_CORE_READ(file, f_mode) & (FMODE_PATH | FMODE_NOACCOUNT)) &&
+	       !(BPF_CORE_READ(file, f_flags) & FMODE_EXEC) && inode &&
+	       (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFREG && !is_internal(file);
 }
 
 static __always_inline int file_closed(struct file *file)
@@ -267,14 +312,25 @@ static __always_inline int file_closed(struct file *file)
 
 	if (!process || (process->flags & TRACER_FLAG_EXCLUDED))
 		return 0;
-	__u32 mode = BPF_CORE_READ(file, f_mode);
-	if (!(mode & FMODE_OPENED) || (mode & (FMODE_PATH | FMODE_NOACCOUNT)) ||
-	    (BPF_CORE_READ(file, f_flags) & FMODE_EXEC))
-		return 0;
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	if (!inode || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG || is_internal(file))
+	if (!(BPF_CORE_READ(file, f_mode) & FMODE_OPENED) || !is_of_interest(file, inode))
 		return 0;
 	return add_file(file, inode, process);
+}
+
+/* Its inode is known, and whether it may be opened is not yet: of an open that fails what is kept is overwritten, or
+ * forgotten. */
+SEC("fentry/security_file_open")
+int BPF_PROG(file_opened, struct file *file)
+{
+	struct tracer_process *process = current_process();
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	struct tracer_opened_file opened = {bpf_ktime_get_boot_ns(), (__u64)inode};
+	__u64 key = (__u64)file;
+
+	if (process && !(process->flags & TRACER_FLAG_EXCLUDED) && is_of_interest(file, inode))
+		bpf_map_update_elem(&opened_files, &key, &opened, BPF_ANY);
+	return 0;
 }
 
 /* Called once for each open file, at its last close, in whoever closes it. */

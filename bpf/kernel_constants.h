@@ -107,6 +107,7 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define FMODE_CREATED 0x100000
 #define FMODE_NOACCOUNT 0x20000000 /* a file below another, as of overlayfs */
 #define O_APPEND 02000
+#define O_NONBLOCK 04000
 /* fs/mount.h: a mount that nobody sees, in place of its namespace */
 #define MNT_NS_INTERNAL (-22)
 /* linux/socket.h */
@@ -117,6 +118,7 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
 #define MSG_PEEK 2
+#define MSG_DONTWAIT 0x40
 #define MSG_ERRQUEUE 0x2000
 #define SOCK_RAW 3
 /* net/tcp_states.h */

@@ -98,9 +98,15 @@ struct fs_struct {
 	struct path pwd;
 };
 
+struct file_system_type {
+	const char *name;
+};
+
 struct super_block {
 	__u32 s_dev;
 	unsigned long s_magic;
+	struct file_system_type *s_type;
+	const char *s_subtype; /* which process serves a FUSE file system: "sshfs" */
 };
 
 struct pipe_inode_info {

@@ -12,14 +12,6 @@
 
 DEFINE_PLACES(process_ledger, tracer_process_ledger_slot, tracer_process_ledger, pid, ledger, process_ledgers,
 	      displaced_process_ledgers, process_ledger_mask)
-DEFINE_PLACES(thread, tracer_thread_slot, tracer_thread, tid, thread, threads, displaced_threads, thread_mask)
-
-static __always_inline struct tracer_thread *thread_of(struct task_struct *task)
-{
-	struct tracer_thread *thread = thread_find(task->pid);
-
-	return thread ? known_by(thread, thread->task, (__u64)task) : NULL;
-}
 
 /* Likewise; the last switch of a first thread, whose id another has taken by an exec, comes before that is known. */
 static __always_inline struct tracer_thread *thread_of_dead(struct task_struct *task)

@@ -6,24 +6,7 @@
 #ifndef TRACER_LEDGER_MAPS_H
 #define TRACER_LEDGER_MAPS_H
 
-#include "ledger_state.h"
-
-/* As `processes`, by thread id. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* a power of two */
-	/* For where it begins: at a page, so that what each switch wants of a slot is one cache line. */
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct tracer_thread_slot);
-} threads SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct tracer_thread);
-} displaced_threads SEC(".maps");
+#include "thread_places.h"
 
 /*
  * How many threads whose ids have these low bits wait for a pipe, or for one of several things. So a waking, of which
@@ -79,7 +62,6 @@ struct {
 } counting SEC(".maps");
 
 const volatile __u32 process_ledger_mask = 0;	    /* places in `process_ledgers`, less 1 */
-const volatile __u32 thread_mask = 0;		    /* places in `threads`, less 1 */
 const volatile __u32 scope_mask = 0;		    /* places in `scope_ledgers`, less 1 */
 const volatile __u8 call_causes[TRACER_CALLS] = {}; /* by the number of a system call: TRACER_WAIT_* or TRACER_CALL_* */
 

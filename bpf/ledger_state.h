@@ -20,8 +20,12 @@ struct tracer_thread {
 	__u64 group; /* the kernel's handle of its CPU cgroup, from which `limited` was found */
 	__u8 cause;  /* TRACER_WAIT_*, since out_ns */
 	__u8 ready;  /* TRACER_READY_* */
-	__u16 reserved;
-	__u32 waker;   /* process that woke it from a wait for a pipe, or for one of several things */
+	__u8 owes;   /* there is an entry in owed_waits */
+	__u8 reserved;
+	union {
+		__u32 waker;  /* process that woke it from a wait for a pipe, or for one of several things */
+		__u32 target; /* of a wait for a disk, the device; for a socket, its handle; 0: not known, or told */
+	};
 	__u32 changes; /* odd while it is being changed */
 	__u8 in_reclaim;
 	__u8 queued_before; /* stands in the queue since before it was followed */
@@ -118,7 +122,10 @@ struct tracer_counted_cpu {
 	__u32 scope;	     /* which one is counted as running here; 0: none */
 	__u32 owns_in_scope; /* 1: what runs here has ended a gap of that */
 	__u32 next_scope;
-	__u32 reserved[5];
+	__u32 socket;	 /* handle of the one that it waits for now; 0: none, or not known */
+	__u64 waited_ns; /* for a target: what has just been booked */
+	__u32 target;	 /* of that; 0: none, or not known */
+	__u32 reserved;
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_counted_cpu) == 128, "whole cache lines");
 

@@ -15,6 +15,8 @@
 #include "common/records.h"
 #include "common/told_apart.h"
 #include "current_process.h"
+#include "owed_waits.h"
+#include "thread_places.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -44,6 +46,7 @@ struct {
 struct connection_buffer {
 	struct tracer_connection_sums sums;
 	struct tracer_wire_connection record;
+	volatile __u64 socket; /* its address, with which the verifier lets nobody calculate elsewhere */
 };
 /* One for each program, as another one may run in the middle of it. */
 #define PROGRAM_SENT 0
@@ -200,9 +203,61 @@ static __always_inline void read_health(struct tracer_connection_sums *sums, str
 	sums->round_trip_us = BPF_CORE_READ(tcp, srtt_us);
 }
 
+/* What was booked before its call returned. */
+static __always_inline void add_owed_wait(struct tracer_connection_sums *sums, struct tracer_thread *thread,
+					  __u32 handle)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+	struct tracer_owed_wait *owed = bpf_map_lookup_elem(&owed_waits, &tid);
+
+	thread->owes = 0;
+	if (!owed)
+		return;
+	if (owed->socket == handle)
+		__sync_fetch_and_add(&sums->wait_ns, owed->wait_ns);
+	else if (owed->socket == TRACER_SOCKET_POLLED)
+		sums->wait_unknown = 1;
+}
+
+/* How long the thread waited in the call that is about to return; a poll before it may have waited for the same. */
+static __always_inline void add_wait(struct tracer_connection_sums *sums, __u64 sock, bool waits_elsewhere)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct tracer_thread *thread = thread_of(task);
+	__u32 handle = socket_handle(sock);
+
+	if (!thread || waits_elsewhere || thread->cause == TRACER_WAIT_POLL) {
+		sums->wait_unknown = 1;
+		return;
+	}
+	if (thread->owes)
+		add_owed_wait(sums, thread, handle);
+	if (!is_socket_wait(thread->cause))
+		return;
+	if (thread->target == TRACER_SOCKET_POLLED)
+		sums->wait_unknown = 1;
+	if (thread->target != handle)
+		return;
+	thread->target = 0;
+	__u64 out_ns = thread->out_ns;
+	__u64 in_ns = task->sched_info.last_arrival;
+	__u64 queued_ns = task->sched_info.run_delay - thread->run_delay_ns;
+	if (in_ns > out_ns && in_ns - out_ns > queued_ns)
+		__sync_fetch_and_add(&sums->wait_ns, in_ns - out_ns - queued_ns);
+}
+
+/* Whoever uses such waits in a poll, or tries again. */
+static __always_inline bool is_non_blocking(struct sock *sock, int flags)
+{
+	struct socket *socket = sock->sk_socket;
+	struct file *file = socket ? socket->file : NULL;
+
+	return (flags & MSG_DONTWAIT) || (file && (file->f_flags & O_NONBLOCK));
+}
+
 #define HEALTH_MASK 15
 
-static __always_inline int moved(struct sock *sock, int bytes, bool sends)
+static __always_inline int moved(struct sock *sock, int bytes, int flags, bool sends)
 {
 	__u32 slot = sends ? PROGRAM_SENT : PROGRAM_RECEIVED;
 	bool fresh = false;
@@ -228,6 +283,8 @@ static __always_inline int moved(struct sock *sock, int bytes, bool sends)
 		__sync_fetch_and_add(sends ? &sums->sends : &sums->receives, 1);
 	}
 	sums->last_ns = bpf_ktime_get_boot_ns();
+	buffer->socket = (__u64)sock;
+	add_wait(sums, buffer->socket, is_non_blocking(sock, flags));
 	__u64 calls = sums->sends + sums->receives;
 	if (key.protocol == TRACER_PROTOCOL_TCP && (fresh || bytes == 0 || (calls & HEALTH_MASK) == 0))
 		read_health(sums, sock);
@@ -239,14 +296,14 @@ static __always_inline int moved(struct sock *sock, int bytes, bool sends)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(sock_sent, struct sock *sock, int bytes, int flags)
 {
-	return bytes > 0 ? moved(sock, bytes, true) : 0;
+	return bytes > 0 ? moved(sock, bytes, flags, true) : 0;
 }
 
 /* 0: the peer has ended. A peek takes nothing; in the queue of errors is what this end has sent. */
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(sock_received, struct sock *sock, int bytes, int flags)
 {
-	return bytes < 0 || (flags & (MSG_PEEK | MSG_ERRQUEUE)) ? 0 : moved(sock, bytes, false);
+	return bytes < 0 || (flags & (MSG_PEEK | MSG_ERRQUEUE)) ? 0 : moved(sock, bytes, flags, false);
 }
 
 static __always_inline void begin_connect(struct sock *sock)

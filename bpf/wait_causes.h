@@ -4,6 +4,8 @@
 #define TRACER_WAIT_CAUSES_H
 
 #include "common/addresses.h"
+#include "common/socket_handles.h"
+#include "process_ledger.h"
 
 #define CALL_NONE (-1) /* in the kernel for another reason: a page fault */
 #define CALL_FOREIGN (-2)
@@ -109,11 +111,28 @@ static __noinline bool is_local_socket(struct sock *sock)
 	return family == AF_UNIX || family == AF_NETLINK;
 }
 
+/* For the switch that asks what its thread waits for. */
+static __always_inline void note_socket(__u32 handle)
+{
+	struct tracer_counting *all = counting_of_all();
+
+	if (all)
+		counted_cpu(all)->socket = handle;
+}
+
+static __noinline int forget_socket(void)
+{
+	note_socket(0);
+	return 0;
+}
+
 static __noinline __u32 cause_of_socket(struct inode *inode)
 {
 	struct socket *socket = (void *)inode - bpf_core_field_offset(struct socket_alloc, vfs_inode);
+	struct sock *sock = BPF_CORE_READ(socket, sk);
 
-	return is_local_socket(BPF_CORE_READ(socket, sk)) ? TRACER_WAIT_LOCAL_SOCKET : TRACER_WAIT_NETWORK;
+	note_socket(socket_handle((__u64)sock));
+	return is_local_socket(sock) ? TRACER_WAIT_LOCAL_SOCKET : TRACER_WAIT_NETWORK;
 }
 
 static __always_inline __u32 cause_of_descriptor(struct inode *inode, __u32 pipe_cause)
@@ -161,6 +180,8 @@ static __noinline __u32 cause_of_move(struct task_struct *task, __u32 from_fd, _
 
 static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *registers, __u32 call, __u32 state)
 {
+	__u32 cause;
+
 	switch (call) {
 	case TRACER_CALL_READS:
 	case TRACER_CALL_WRITES:
@@ -168,6 +189,11 @@ static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *
 					   call == TRACER_CALL_READS ? TRACER_WAIT_PIPE_READ : TRACER_WAIT_PIPE_WRITE);
 	case TRACER_CALL_SOCKET:
 		return cause_of_descriptor(descriptor_inode(task, call_argument(registers, 0)), TRACER_WAIT_OTHER);
+	case TRACER_CALL_CONNECTS:
+		cause = cause_of_descriptor(descriptor_inode(task, call_argument(registers, 0)), TRACER_WAIT_OTHER);
+		/* Nothing is sent or received in it. */
+		forget_socket();
+		return cause;
 	case TRACER_CALL_MOVES_0_1:
 	case TRACER_CALL_MOVES_0_2:
 	case TRACER_CALL_MOVES_1_0:

@@ -14,6 +14,7 @@
 #include "process_ledger.h"
 #include "scope_ledger.h"
 #include "wait_causes.h"
+#include "wait_targets.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -41,12 +42,18 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 	/* Read before any branch: the verifier takes a millisecond for each way that leads to such a load. */
 	struct task_group *group = task->sched_task_group;
 	__u64 now_ns = queue_clock(task);
+	__u64 in_ns = task->sched_info.last_arrival;
+	__u64 switches = task->nvcsw;
 	bool was_marked = waker_matters(thread->cause);
+	cpu->target = has_target(thread->cause) ? thread->target : 0;
+	cpu->waited_ns = targeted_ns(thread);
 	note_change(&thread->changes);
-	book(thread, group, task->sched_info.last_arrival, task->sched_info.run_delay, &cpu->ended);
+	book(thread, group, in_ns, task->sched_info.run_delay, &cpu->ended);
+	cpu->waited_ns = targeted_ns(thread) - cpu->waited_ns;
 	cpu->ready = thread->ready;
 	thread->out_ns = now_ns;
 	thread->waker = 0;
+	cpu->socket = 0;
 	if (preempt || !state)
 		thread->cause = TRACER_WAIT_NONE;
 	else
@@ -54,6 +61,8 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 	cpu->cause = thread->cause;
 	note_ready_in_scope(thread, cpu->scope);
 	note_limit(thread, group);
+	if (cpu->target || has_target(thread->cause))
+		change_target(thread, cpu, switches, now_ns - in_ns);
 	note_change(&thread->changes);
 	bool is_marked = waker_matters(thread->cause);
 	/* Again though it was marked before: that may have been under another id. */
@@ -170,7 +179,7 @@ static __noinline __u32 cause_by_waker(struct task_struct *woken)
 		if (inode_type(to) == S_IFIFO)
 			return TRACER_WAIT_PIPE_READ;
 		reads = true;
-	} else if (!reads && call != TRACER_CALL_WRITES && call != TRACER_CALL_SOCKET &&
+	} else if (!reads && call != TRACER_CALL_WRITES && call != TRACER_CALL_SOCKET && call != TRACER_CALL_CONNECTS &&
 		   call != TRACER_CALL_MOVES_1_0) {
 		return TRACER_WAIT_POLL;
 	}
@@ -196,12 +205,15 @@ int BPF_PROG(waits_waking, struct task_struct *woken)
 		return 0;
 	if (thread->cause == TRACER_WAIT_PIPE_READ && opened_by_server(woken)) {
 		keep_cause(thread, TRACER_WAIT_DISK);
+		thread->target = 0;
 		mark_awaiting(thread, 0);
 		return 0;
 	}
 	/* Of the wait, not of its call: after a stop that goes on. */
 	if (thread->cause == TRACER_WAIT_POLL) {
 		thread->cause = cause_by_waker(woken);
+		if (thread->cause == TRACER_WAIT_LOCAL_SOCKET)
+			thread->target = TRACER_SOCKET_POLLED;
 		if (!is_pipe(thread->cause))
 			return 0;
 	}

@@ -101,7 +101,8 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 #define TRACER_CALL_FILES 38 /* works on the file system */
 #define TRACER_CALL_AWAITS_SIGNAL 39
 #define TRACER_CALL_RESTARTS 40 /* goes on with the wait that a stop interrupted */
-#define TRACER_CALL_SOCKET 41	/* on the socket that is its first argument */
+#define TRACER_CALL_SOCKET 41	/* sends or receives, on the socket that is its first argument */
+#define TRACER_CALL_CONNECTS 42 /* makes a connection, likewise */
 #define TRACER_CALLS 512
 
 /* Where the wall time went, since the threads were followed, summed over them. */
@@ -298,8 +299,12 @@ struct tracer_file_sums {
 	__u8 created;	    /* by an open that this process closed */
 	__u8 reads;	    /* opened for reading */
 	__u8 writes;
-	__u8 reserved[3];
+	__u8 open_unknown; /* an open was not seen */
+	__u8 reserved[2];
+	__u64 opened_ns; /* the first open, by the boot clock; 0: none was seen */
 };
+
+#define TRACER_FILESYSTEM_SIZE 16
 
 /* Followed by path_size bytes: path components, leaf first, each ended by NUL; only with `fresh`. */
 struct tracer_wire_file_use {
@@ -313,6 +318,8 @@ struct tracer_wire_file_use {
 	__u8 fresh;    /* the sums began with this close */
 	__u8 path_cut; /* its beginning is missing */
 	__u8 reserved[2];
+	char filesystem[TRACER_FILESYSTEM_SIZE]; /* with the path: its kind; cut when longer */
+	char subtype[TRACER_FILESYSTEM_SIZE];	 /* and, of FUSE, what serves it; empty: not known */
 };
 
 /* A file, under one of its names, that is none of the workload's data. */
@@ -360,8 +367,9 @@ struct tracer_connection_sums {
 	__u32 retransmits_of; /* by that socket in all */
 	__u32 round_trip_us;  /* times 8, as the kernel keeps it; 0: not known */
 	__u32 error;	      /* errno of the last connect that failed; 0: none */
-	__u32 reserved;
-	__u8 local[16]; /* of the first socket */
+	__u32 wait_unknown;   /* 1: threads have waited otherwise than in a call on these sockets, or nobody knows */
+	__u8 local[16];	      /* of the first socket */
+	__u64 wait_ns;	      /* in calls that send or receive */
 };
 
 struct tracer_wire_connection {
@@ -421,6 +429,18 @@ struct tracer_device_use_key {
 	__u64 start_ns;
 	__u32 pid; /* as the session sees it */
 	__u32 device;
+};
+
+/* How long a process waited for block devices, for each of the first few. */
+#define TRACER_WAITED_DEVICES 4
+struct tracer_disk_waits_key {
+	__u64 start_ns;
+	__u32 pid; /* as records say it */
+	__u32 reserved;
+};
+struct tracer_disk_waits {
+	__u64 wait_ns[TRACER_WAITED_DEVICES];
+	__u32 device[TRACER_WAITED_DEVICES]; /* 0: no more */
 };
 
 /* Sums of all processes that ended in a context: per CPU in the map `totals`, or one in `more_totals`. */

@@ -64,6 +64,10 @@ struct ProcessExit {
   std::optional<std::uint64_t> threads;  ///< Ever created, the first included.
   Account account;                       ///< For the whole process; its peak is the last program's.
   ProgramAccount program;                ///< The last program's share.
+  /// The block device for which its threads waited longest, such as "vda". Absent: none is known.
+  std::optional<std::string> disk_wait_device = {};
+  std::optional<std::uint64_t> disk_wait_device_ns =
+      {};                         ///< How long they did, at least: part of the ledger's disk_ns.
   bool status_is_answer = false;  ///< exit_code is the tool's answer (grep: 1, nothing found), by rules/tools.toml.
 
   /// The name of the last program: its tool, else the kernel's short name; "?" if neither is known.
@@ -110,8 +114,11 @@ struct FileUse {
   std::optional<std::uint64_t> read_bytes;
   std::optional<std::uint64_t> written_bytes;  ///< Likewise, and absent if it was opened to append.
   std::optional<std::uint64_t> size_bytes;     ///< At the last close. Absent with `folded`.
-  std::optional<std::uint64_t> first_open_ns;  ///< Absent: this kernel's hooks see closes only.
+  /// The earliest of these opens, by whoever opened it. Absent: this kernel's hooks see closes only, or it was opened
+  /// before it could be seen.
+  std::optional<std::uint64_t> first_open_ns;
   std::uint64_t last_close_ns = 0;
+  std::optional<std::string> filesystem = {};  ///< Its kind: "ext4", "nfs4", "fuse.sshfs" … Absent with `folded`.
 };
 
 /// Memory had run out, in a cgroup with a limit or on the host, and the kernel chose this process to be killed.
@@ -151,6 +158,9 @@ struct Connection {
   std::optional<std::uint64_t> retransmits_at_least;  ///< Segments sent again. Of TCP.
   std::optional<std::uint64_t> round_trip_ns;         ///< As the kernel smooths it, lately. Of TCP.
   std::uint64_t last_ns = 0;                          ///< The last send or receive.
+  /// How long threads waited in calls on these sockets, summed over threads. Absent: "waits" is off, or they waited
+  /// otherwise, in poll or epoll, which says nothing of one peer.
+  std::optional<std::uint64_t> wait_ns = {};
 };
 
 /// The first followed process was seen in a container.
@@ -159,6 +169,8 @@ struct ContainerStart {
   std::uint64_t time_ns = 0;
   std::shared_ptr<const Process> process;  ///< Never null: this process; with the container's id and cgroup.
   std::optional<std::string> runtime;      ///< "docker", "podman" … by its cgroup's path and rules/containers.toml.
+  std::optional<std::string> name = {};    ///< That the runtime's files give it. Absent: they don't, or not at once.
+  std::optional<std::string> image = {};   ///< Likewise.
 };
 
 /// A container in which processes were followed is gone: its cgroup was removed.
@@ -172,6 +184,8 @@ struct ContainerFinish {
   std::uint64_t processes = 0;              ///< Followed ones that ended in it.
   std::optional<std::uint64_t> oom_kills;   ///< Those of them with oom_killed. Absent: of one that is not known.
   std::optional<std::uint64_t> peak_bytes;  ///< The most memory charged to its cgroup, by the kernel's mark.
+  std::optional<std::string> name = {};     ///< As in ContainerStart, or known since.
+  std::optional<std::string> image = {};
 };
 
 /// The calls of one system call by one process: to its end, or the session's.

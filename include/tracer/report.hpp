@@ -140,7 +140,8 @@ struct Report {
   std::vector<ProcessSample> survivors;
   std::vector<Pipeline> pipelines;
   std::vector<CgroupMemory> cgroups;
-  std::vector<BusyFile> files;  ///< As in Summary, like the next three.
+  std::vector<BusyFile> files;  ///< As in Summary, like the next four.
+  std::vector<BusyFileSystem> file_systems;
   std::vector<BusyPeer> peers;
   std::vector<BusyDevice> devices;
   std::vector<BusyGpu> gpus;

@@ -40,6 +40,8 @@ struct ProcessSample {
   std::optional<std::uint64_t> pss_bytes;
   std::optional<Progress> progress;  ///< Absent: it is not known to be reading a large file now.
   Account account;
+  std::optional<std::string> disk_wait_device = {};  ///< As in ProcessExit, up to now; so is the next.
+  std::optional<std::uint64_t> disk_wait_device_ns = {};
 };
 
 /// Aggregate of one user's living processes of one tool with the same labels, when there are too many to list: what

@@ -131,6 +131,14 @@ struct BusyFile {
   std::uint64_t unknown_uses = 0;  ///< Events of which not all bytes are known: the sums are lower bounds.
 };
 
+/// All files on file systems of one kind.
+struct BusyFileSystem {
+  std::string filesystem;        ///< As in FileUse: "nfs4".
+  std::uint64_t read_bytes = 0;  ///< Sum of the known ones.
+  std::uint64_t written_bytes = 0;
+  std::uint64_t unknown_uses = 0;  ///< As in BusyFile.
+};
+
 /// Another machine that a tool exchanged data with, or failed to.
 struct BusyPeer {
   std::string tool;
@@ -221,8 +229,9 @@ class TRACER_EXPORT Summary {
   std::vector<ProcessSample> survivors() const;
   std::vector<Pipeline> pipelines() const;    ///< Those that waited longest first.
   std::vector<CgroupMemory> cgroups() const;  ///< Those with the highest peak first.
-  std::vector<BusyFile> files() const;        ///< At most kMostBusy; those with most bytes first, as the next two.
-  std::vector<BusyPeer> peers() const;        ///< Failed ones behind.
+  std::vector<BusyFile> files() const;        ///< At most kMostBusy; those with most bytes first, as the next three.
+  std::vector<BusyFileSystem> file_systems() const;
+  std::vector<BusyPeer> peers() const;  ///< Failed ones behind.
   std::vector<BusyDevice> devices() const;
   std::vector<BusyGpu> gpus() const;  ///< At most kMostBusy; those used for longest first.
   std::uint64_t exits() const noexcept;

@@ -44,7 +44,9 @@ struct Schema<ProcessExit> {
       field(12, "exit_signal_sender", &ProcessExit::exit_signal_sender),
       field(13, "exit_signal_sender_pid", &ProcessExit::exit_signal_sender_pid),
       field(14, "broken_pipe_ns", &ProcessExit::broken_pipe_ns, Unit::kNs),
-      field(15, "begin_ns", &ProcessExit::begin_ns, Unit::kNs), field(16, "oom_killed", &ProcessExit::oom_killed));
+      field(15, "begin_ns", &ProcessExit::begin_ns, Unit::kNs), field(16, "oom_killed", &ProcessExit::oom_killed),
+      field(17, "disk_wait_device", &ProcessExit::disk_wait_device),
+      field(18, "disk_wait_device_ns", &ProcessExit::disk_wait_device_ns, Unit::kNs));
 };
 
 template <>
@@ -69,7 +71,9 @@ struct Schema<ProcessSample> {
                  field(8, "rss_shared_bytes", &ProcessSample::rss_shared_bytes, Unit::kBytes),
                  field(9, "pss_bytes", &ProcessSample::pss_bytes, Unit::kBytes),
                  group(10, "progress", &ProcessSample::progress, Shape::kNested),
-                 group(11, "account", &ProcessSample::account, Shape::kFlat));
+                 group(11, "account", &ProcessSample::account, Shape::kFlat),
+                 field(12, "disk_wait_device", &ProcessSample::disk_wait_device),
+                 field(13, "disk_wait_device_ns", &ProcessSample::disk_wait_device_ns, Unit::kNs));
 };
 
 template <>
@@ -161,7 +165,7 @@ struct Schema<FileUse> {
       field(14, "written_bytes", &FileUse::written_bytes, Unit::kBytes),
       field(15, "size_bytes", &FileUse::size_bytes, Unit::kBytes),
       field(16, "first_open_ns", &FileUse::first_open_ns, Unit::kNs),
-      field(17, "last_close_ns", &FileUse::last_close_ns, Unit::kNs));
+      field(17, "last_close_ns", &FileUse::last_close_ns, Unit::kNs), field(18, "filesystem", &FileUse::filesystem));
 };
 
 template <>
@@ -180,7 +184,7 @@ struct Schema<Connection> {
       field(16, "failed_connects", &Connection::failed_connects, Unit::kCount), field(17, "error", &Connection::error),
       field(18, "retransmits_at_least", &Connection::retransmits_at_least, Unit::kCount),
       field(19, "round_trip_ns", &Connection::round_trip_ns, Unit::kNs),
-      field(20, "last_ns", &Connection::last_ns, Unit::kNs));
+      field(20, "last_ns", &Connection::last_ns, Unit::kNs), field(21, "wait_ns", &Connection::wait_ns, Unit::kNs));
 };
 
 template <>
@@ -205,22 +209,24 @@ struct Schema<DeviceSample> {
 template <>
 struct Schema<ContainerStart> {
   static constexpr std::string_view kName = "container_start";
-  static constexpr auto fields = std::tuple(field(1, "time_ns", &ContainerStart::time_ns, Unit::kNs),
-                                            group(2, "process", &ContainerStart::process, Shape::kFlat),
-                                            field(3, "runtime", &ContainerStart::runtime));
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &ContainerStart::time_ns, Unit::kNs),
+      group(2, "process", &ContainerStart::process, Shape::kFlat), field(3, "runtime", &ContainerStart::runtime),
+      field(4, "name", &ContainerStart::name), field(5, "image", &ContainerStart::image));
 };
 
 template <>
 struct Schema<ContainerFinish> {
   static constexpr std::string_view kName = "container_finish";
-  static constexpr auto fields = std::tuple(field(1, "time_ns", &ContainerFinish::time_ns, Unit::kNs),
-                                            group(2, "process", &ContainerFinish::process, Shape::kFlat),
-                                            field(3, "runtime", &ContainerFinish::runtime),
-                                            field(4, "begin_ns", &ContainerFinish::begin_ns, Unit::kNs),
-                                            field(5, "end_ns", &ContainerFinish::end_ns, Unit::kNs),
-                                            field(6, "processes", &ContainerFinish::processes, Unit::kCount),
-                                            field(7, "oom_kills", &ContainerFinish::oom_kills, Unit::kCount),
-                                            field(8, "peak_bytes", &ContainerFinish::peak_bytes, Unit::kBytes));
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &ContainerFinish::time_ns, Unit::kNs),
+      group(2, "process", &ContainerFinish::process, Shape::kFlat), field(3, "runtime", &ContainerFinish::runtime),
+      field(4, "begin_ns", &ContainerFinish::begin_ns, Unit::kNs),
+      field(5, "end_ns", &ContainerFinish::end_ns, Unit::kNs),
+      field(6, "processes", &ContainerFinish::processes, Unit::kCount),
+      field(7, "oom_kills", &ContainerFinish::oom_kills, Unit::kCount),
+      field(8, "peak_bytes", &ContainerFinish::peak_bytes, Unit::kBytes), field(9, "name", &ContainerFinish::name),
+      field(10, "image", &ContainerFinish::image));
 };
 
 template <>

@@ -48,6 +48,7 @@ void Correlator::stop(Family family, std::uint64_t time_ns, std::vector<Event>& 
   for (const auto& join : joins_)
     if (join->family() == family) end(*join, time_ns, events);
   std::erase_if(joins_, [family](const auto& join) { return join->family() == family; });
+  for (const auto& join : joins_) join->without(family);
   if (family == Family::kWaits) ledgers_ = false;
   if (family == Family::kDisks) devices_.stop();
 }
@@ -476,6 +477,8 @@ void Correlator::on(const FileUseRecord& record, std::vector<Event>&) { add_to_j
 void Correlator::on(const ConnectionRecord& record, std::vector<Event>&) { add_to_joins(joins_, processes_, record); }
 
 void Correlator::on(const SyscallUseRecord& record, std::vector<Event>&) { add_to_joins(joins_, processes_, record); }
+
+void Correlator::on(const DiskWaitsRecord& record, std::vector<Event>&) { add_to_joins(joins_, processes_, record); }
 
 void Correlator::on(const CgroupEndRecord& record, std::vector<Event>& events) {
   for (const auto& join : joins_) join->add(record, events);

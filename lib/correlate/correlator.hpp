@@ -132,6 +132,7 @@ class Correlator {
   void on(const SyscallUseRecord& record, std::vector<Event>& events);
   void on(const CgroupEndRecord& record, std::vector<Event>& events);
   void on(const DeviceRecord& record, std::vector<Event>& events);
+  void on(const DiskWaitsRecord& record, std::vector<Event>& events);
   void on(const GpuRecord& record, std::vector<Event>& events);
   void on(const HostRecord& record, std::vector<Event>& events);
 

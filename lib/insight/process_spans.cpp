@@ -41,6 +41,15 @@ ProcessFigures difference(const ProcessFigures& now, const ProcessFigures& befor
   return change;
 }
 
+/// Of the end of a process, or of a sample.
+template <class E>
+std::optional<std::string> main_disk_wait_device(const E& event) {
+  if (!event.disk_wait_device || !event.account.ledger ||
+      event.disk_wait_device_ns.value_or(0) < event.account.ledger->disk_ns / 2)
+    return std::nullopt;
+  return event.disk_wait_device;
+}
+
 }  // namespace
 
 std::uint64_t work_key(const Context& context) noexcept {
@@ -72,6 +81,7 @@ ProcessSpan ProcessSpans::sampled(const ProcessSample& sample) {
   ProcessSpan made =
       span(sample.process, sample.attached_ns.value_or(process.start_ns), sample.time_ns, sample.account);
   made.threads = sample.threads.value_or(1);
+  made.disk_wait_device = main_disk_wait_device(sample);
   if (seen_.size() < kMost || seen_.contains(process.pid))
     seen_.insert_or_assign(process.pid, Seen{process.start_ns, made.to_ns, made.threads, made.total});
   return made;
@@ -80,6 +90,7 @@ ProcessSpan ProcessSpans::sampled(const ProcessSample& sample) {
 ProcessSpan ProcessSpans::ended(const ProcessExit& exit) {
   ProcessSpan made = span(exit.process, exit.attached_ns.value_or(exit.begin_ns), exit.end_ns, exit.account);
   made.ended = true;
+  made.disk_wait_device = main_disk_wait_device(exit);
   seen_.erase(exit.process->pid);
   return made;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 
 #include <tracer/event.hpp>
@@ -39,6 +40,7 @@ struct ProcessSpan {
   ProcessFigures change = {};  ///< In it.
   std::optional<std::uint32_t> pipe_read_peer_pid = {};
   std::optional<std::uint32_t> pipe_write_peer_pid = {};
+  std::optional<std::string> disk_wait_device = {};  ///< For which its threads waited most of their waits for disks.
 };
 
 /// The key of the task that a process is in, else of its run; 0: in neither.

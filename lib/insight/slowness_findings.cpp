@@ -68,6 +68,7 @@ void SlownessFindings::saw(const ProcessSpan& span) {
     if (wait_ns > most.wait_ns) most = {span.process, wait_ns};
   };
   const ProcessLedger& total = span.total.ledger;
+  if (total.disk_ns + total.swap_ns > work.most[kDisk].wait_ns) work.disk = span.disk_wait_device;
   take(work.most[kDisk], total.disk_ns + total.swap_ns);
   take(work.most[kThrottled], total.throttled_ns.value_or(0));
   take(work.most[kNetwork], total.network_ns);
@@ -154,8 +155,10 @@ void SlownessFindings::look_at_waits(const Scope& scope) {
     draft.confidence = percent(sure_ns, scope.wall_ns) >= cause.least_percent ? "high" : "medium";
     draft.evidence = {figure("wait_ns", waits[i], "ns"), figure("wall_ns", scope.wall_ns, "ns"),
                       figure("percent", share, "percent")};
-    if (most.process && most.wait_ns >= waits[i] / 2)
+    if (most.process && most.wait_ns >= waits[i] / 2) {
       draft.evidence.push_back(words("program", most.process->program->tool.value_or("?")));
+      if (i == kDisk && scope.work.disk) draft.evidence.push_back(words("device", *scope.work.disk));
+    }
     if (waits[i] < at_most[i] - at_most[i] / 20) draft.evidence.push_back(words("at_least", "at least"));
     if (i == kDisk && pages_ns > 0) draft.evidence.push_back(figure("mapped_files_ns", pages_ns, "ns"));
     if (i == kThrottled && most.process && most.process->cgroup->id) {

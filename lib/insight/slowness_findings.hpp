@@ -73,6 +73,7 @@ class SlownessFindings {
     Sums all_before = {};  ///< Of all that is followed, when it was seen first.
     std::uint64_t all_since_ns = 0;
     std::array<Most, kCauses> most = {};
+    std::optional<std::string> disk;  ///< For which the process waited that waited longest for disks.
     std::uint64_t reclaim_ns = 0;
     std::uint64_t swap_ns = 0;
     Most most_threads = {};  ///< As wait_ns: their number.

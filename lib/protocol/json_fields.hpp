@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Described structs as JSON objects, both ways. Only the files of this folder include this: nobody else needs the JSON
-/// library.
+/// Described structs as JSON objects, both ways. Only the files of this folder include this.
 #pragma once
 
 #include <concepts>

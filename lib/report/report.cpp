@@ -309,6 +309,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.pipelines = summary.pipelines();
   report.files = summary.files();
   report.peers = summary.peers();
+  report.file_systems = summary.file_systems();
   report.devices = summary.devices();
   report.gpus = summary.gpus();
   report.cgroups = summary.cgroups();

@@ -187,6 +187,15 @@ void put_file(JsonBuilder& json, const BusyFile& file) {
   });
 }
 
+void put_file_system(JsonBuilder& json, const BusyFileSystem& system) {
+  json.object([&] {
+    const bool exact = system.unknown_uses == 0;
+    json.put("filesystem", system.filesystem);
+    json.put(exact ? "read_bytes" : "read_bytes_at_least", system.read_bytes);
+    json.put(exact ? "written_bytes" : "written_bytes_at_least", system.written_bytes);
+  });
+}
+
 void put_peer(JsonBuilder& json, const BusyPeer& peer) {
   json.object([&] {
     json.put("tool", peer.tool);
@@ -258,6 +267,7 @@ std::string to_json(const Report& report) {
     json.list("pipes", report.pipelines, [&](const Pipeline& each) { put_pipe(json, each); });
     json.list("cgroups", report.cgroups, [&](const CgroupMemory& each) { put_cgroup(json, each); });
     json.list("files", report.files, [&](const BusyFile& each) { put_file(json, each); });
+    json.list("file_systems", report.file_systems, [&](const BusyFileSystem& each) { put_file_system(json, each); });
     json.list("peers", report.peers, [&](const BusyPeer& each) { put_peer(json, each); });
     json.list("devices", report.devices, [&](const BusyDevice& each) { put_device(json, each); });
     json.list("gpus", report.gpus, [&](const BusyGpu& each) { put_gpu(json, each); });

@@ -35,6 +35,8 @@ SubjectProcess process_of(const ProcessExit& exit) {
   process.read_bytes = bytes_read(exit.account);
   process.written_bytes = bytes_written(exit.account);
   process.ledger = exit.account.process_ledger;
+  process.disk_wait_device = exit.disk_wait_device;
+  process.disk_wait_device_ns = exit.disk_wait_device_ns.value_or(0);
   return process;
 }
 
@@ -45,6 +47,8 @@ SubjectProcess process_of(const ProcessSample& sample) {
   process.read_bytes = bytes_read(sample.account);
   process.written_bytes = bytes_written(sample.account);
   process.ledger = sample.account.process_ledger;
+  process.disk_wait_device = sample.disk_wait_device;
+  process.disk_wait_device_ns = sample.disk_wait_device_ns.value_or(0);
   return process;
 }
 
@@ -103,6 +107,15 @@ std::vector<std::string> names_of(const SubjectScope& scope) {
 
 }  // namespace
 
+std::optional<std::string> disk_wait_device_of(const Subject& subject) {
+  if (subject.scope == nullptr) return subject.process->disk_wait_device;
+  const auto& devices = subject.scope->disk_wait_ns;
+  const auto longest = std::max_element(devices.begin(), devices.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (longest == devices.end()) return std::nullopt;
+  return longest->first;
+}
+
 std::string name_of_scope(const SubjectScope& scope) {
   const Context& context = *scope.context;
   if (!scope.is_run) {
@@ -141,6 +154,9 @@ void Subjects::add_process(const SubjectProcess& process) {
     if (in == nullptr) continue;
     if (process.failed && in->failures.size() < SubjectScope::kMostFailed) in->failures.push_back(process);
     if (process.process->context->engine_own) continue;
+    if (const auto& device = process.disk_wait_device;
+        device && (in->disk_wait_ns.size() < SubjectScope::kMostDevices || in->disk_wait_ns.contains(*device)))
+      in->disk_wait_ns[*device] += process.disk_wait_device_ns;
     keep(in->largest, process, SubjectScope::kMostLargest, has_more_cpu_time);
     keep(in->longest, process, SubjectScope::kMostLongest,
          [](const SubjectProcess& a, const SubjectProcess& b) { return life_ns(a) > life_ns(b); });

@@ -33,6 +33,8 @@ struct SubjectProcess {
   std::optional<Figure> read_bytes = {};
   std::optional<Figure> written_bytes = {};
   std::optional<ProcessLedger> ledger = {};
+  std::optional<std::string> disk_wait_device = {};  ///< As in ProcessExit; so is the next.
+  std::uint64_t disk_wait_device_ns = 0;
 };
 
 /// A run or task.
@@ -40,6 +42,7 @@ struct SubjectScope {
   static constexpr std::size_t kMostLargest = 8;
   static constexpr std::size_t kMostLongest = 8;
   static constexpr std::size_t kMostFailed = 64;
+  static constexpr std::size_t kMostDevices = 64;
 
   std::shared_ptr<const Context> context = Process::no_context();  ///< Never null.
   bool is_run = false;
@@ -56,10 +59,11 @@ struct SubjectScope {
   std::optional<Figure> written_bytes = {};
   std::optional<TaskLedger> ledger = {};
   Requested requested = {};
-  std::vector<SubjectProcess> largest = {};           ///< Most CPU first, without the engine's own.
-  std::vector<SubjectProcess> longest = {};           ///< Likewise, those that lived longest.
-  std::vector<SubjectProcess> failures = {};          ///< The first of them.
-  std::optional<std::uint64_t> without_task_ns = {};  ///< Of a run: RunFinish::without_task_ns.
+  std::vector<SubjectProcess> largest = {};                ///< Most CPU first, without the engine's own.
+  std::vector<SubjectProcess> longest = {};                ///< Likewise, those that lived longest.
+  std::vector<SubjectProcess> failures = {};               ///< The first of them.
+  std::optional<std::uint64_t> without_task_ns = {};       ///< Of a run: RunFinish::without_task_ns.
+  std::map<std::string, std::uint64_t> disk_wait_ns = {};  ///< Of threads that ended, by device: lower bounds.
 };
 
 /// The tasks of a run that it could not have been shorter than.
@@ -162,6 +166,8 @@ class Subjects {
 
 /// The figures of one as a row of a report: its time, and what bounds it.
 ReportRow row_of_subject(const Subject& subject);
+/// For which its threads waited longest. Absent: none is known.
+std::optional<std::string> disk_wait_device_of(const Subject& subject);
 /// "align (S1)", "rnaseq r42": what people call it.
 std::string name_of_scope(const SubjectScope& scope);
 

@@ -107,6 +107,7 @@ std::string to_json(const Subjects& subjects, const Subject& subject) {
     }
     const ReportRow row = row_of_subject(subject);
     put_bound(json, row);
+    json.put("disk_wait_device", disk_wait_device_of(subject));
     json.put("parallelism", row.parallelism);
     if (subject.scope != nullptr) {
       json.put("without_task_ns", subject.scope->without_task_ns);

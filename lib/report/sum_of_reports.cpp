@@ -303,6 +303,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     append(all.pipelines, more.pipelines);
     append(all.cgroups, more.cgroups);
     internal::add_busiest(all.files, more.files);
+    internal::add_busiest(all.file_systems, more.file_systems);
     internal::add_busiest(all.peers, more.peers);
     internal::add_busiest(all.devices, more.devices);
     internal::add_busiest(all.gpus, more.gpus);

@@ -274,6 +274,7 @@ std::vector<ProcessSample> Summary::survivors() const { return impl_->survivors(
 std::vector<Pipeline> Summary::pipelines() const { return impl_->pipes.pipelines(); }
 std::vector<CgroupMemory> Summary::cgroups() const { return impl_->cgroups.largest_first(); }
 std::vector<BusyFile> Summary::files() const { return impl_->touched.files(); }
+std::vector<BusyFileSystem> Summary::file_systems() const { return impl_->touched.file_systems(); }
 std::vector<BusyPeer> Summary::peers() const { return impl_->touched.peers(); }
 std::vector<BusyDevice> Summary::devices() const { return impl_->touched.devices(); }
 std::vector<BusyGpu> Summary::gpus() const { return impl_->touched.gpus(); }

@@ -7,6 +7,7 @@ namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kMostFiles = 8192;
+constexpr std::size_t kMostFileSystems = 256;
 constexpr std::size_t kMostPeers = 4096;
 constexpr std::size_t kMostDevices = 256;
 constexpr std::size_t kMostGpus = 256;
@@ -14,6 +15,7 @@ constexpr std::uint64_t kFailureBytes = 1u << 20;  ///< A connect that failed we
 constexpr std::size_t kMostHeaviest = 1024;        ///< Tools and tasks of a device.
 
 std::uint64_t bytes_of(const BusyFile& file) { return std::max(file.read_bytes, file.written_bytes); }
+std::uint64_t bytes_of(const BusyFileSystem& system) { return system.read_bytes + system.written_bytes; }
 std::uint64_t bytes_of(const BusyPeer& peer) { return peer.sent_bytes + peer.received_bytes; }
 std::uint64_t bytes_of(const BusyDevice& device) { return device.read_bytes + device.written_bytes; }
 
@@ -85,6 +87,21 @@ void add_busiest(std::vector<BusyFile>& all, const std::vector<BusyFile>& more) 
   keep_busiest(all);
 }
 
+void add_busiest(std::vector<BusyFileSystem>& all, const std::vector<BusyFileSystem>& more) {
+  for (const BusyFileSystem& system : more) {
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&](const BusyFileSystem& each) { return each.filesystem == system.filesystem; });
+    if (same == all.end()) {
+      all.push_back(system);
+      continue;
+    }
+    same->read_bytes += system.read_bytes;
+    same->written_bytes += system.written_bytes;
+    same->unknown_uses += system.unknown_uses;
+  }
+  keep_busiest(all);
+}
+
 void add_busiest(std::vector<BusyPeer>& all, const std::vector<BusyPeer>& more) {
   const auto key_of = [](const BusyPeer& peer) {
     return std::tie(peer.tool, peer.protocol, peer.role, peer.address, peer.port);
@@ -114,7 +131,26 @@ void add_busiest(std::vector<BusyGpu>& all, const std::vector<BusyGpu>& more) {
   keep_busiest(all);
 }
 
+namespace {
+
+/// All bytes that it moved are known.
+bool all_known(const FileUse& use) {
+  return (!use.opened_to_read || use.read_bytes) && (!use.opened_to_write || use.written_bytes);
+}
+
+}  // namespace
+
+void Touched::add_to_file_system(const FileUse& use) {
+  if (!use.filesystem) return;
+  if (file_systems_.size() >= kMostFileSystems && !file_systems_.contains(*use.filesystem)) return;
+  BusyFileSystem& system = file_systems_[*use.filesystem];
+  system.read_bytes += use.read_bytes.value_or(0);
+  system.written_bytes += use.written_bytes.value_or(0);
+  if (!all_known(use)) ++system.unknown_uses;
+}
+
 void Touched::add(const FileUse& use) {
+  add_to_file_system(use);
   if (!use.path) return;
   const auto bytes_of_file = [](const File& file) { return bytes_of(file.sums); };
   const bool is_new = !files_.contains(*use.path);
@@ -135,8 +171,7 @@ void Touched::add(const FileUse& use) {
   file.sums.opens += use.opens;
   file.sums.read_bytes += use.read_bytes.value_or(0);
   file.sums.written_bytes += use.written_bytes.value_or(0);
-  const bool all_known = (!use.opened_to_read || use.read_bytes) && (!use.opened_to_write || use.written_bytes);
-  if (!all_known) ++file.sums.unknown_uses;
+  if (!all_known(use)) ++file.sums.unknown_uses;
 }
 
 /// What stays on the machine is no peer's.
@@ -220,6 +255,17 @@ std::vector<BusyFile> Touched::files() const {
     all.back().path = path;
   }
   std::sort(all.begin(), all.end(), [](const BusyFile& a, const BusyFile& b) { return a.path < b.path; });
+  keep_busiest(all);
+  return all;
+}
+
+std::vector<BusyFileSystem> Touched::file_systems() const {
+  std::vector<BusyFileSystem> all;
+  for (const auto& [kind, system] : file_systems_) {
+    if (bytes_of(system) == 0) continue;
+    all.push_back(system);
+    all.back().filesystem = kind;
+  }
   keep_busiest(all);
   return all;
 }

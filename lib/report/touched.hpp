@@ -18,6 +18,7 @@ namespace tracer::internal {
 
 /// The sums of several machines: the same file or peer is one, devices are each machine's own.
 void add_busiest(std::vector<BusyFile>& all, const std::vector<BusyFile>& more);
+void add_busiest(std::vector<BusyFileSystem>& all, const std::vector<BusyFileSystem>& more);
 void add_busiest(std::vector<BusyPeer>& all, const std::vector<BusyPeer>& more);
 void add_busiest(std::vector<BusyDevice>& all, const std::vector<BusyDevice>& more);
 void add_busiest(std::vector<BusyGpu>& all, const std::vector<BusyGpu>& more);
@@ -34,11 +35,14 @@ class Touched {
   void end_snapshot(std::uint64_t time_ns);
 
   std::vector<BusyFile> files() const;
+  std::vector<BusyFileSystem> file_systems() const;
   std::vector<BusyPeer> peers() const;
   std::vector<BusyDevice> devices() const;
   std::vector<BusyGpu> gpus() const;
 
  private:
+  void add_to_file_system(const FileUse& use);
+
   struct File {
     BusyFile sums;
     std::uint64_t most_read_bytes = 0;  ///< In one use.
@@ -61,6 +65,7 @@ class Touched {
 
   std::unordered_map<std::string, File> files_;  ///< By path.
   bool forgot_files_ = false;
+  std::map<std::string, BusyFileSystem> file_systems_;  ///< By kind.
   std::map<PeerKey, BusyPeer> peers_;
   std::map<std::uint64_t, Device> devices_;
   std::map<std::string, Gpu> gpus_;

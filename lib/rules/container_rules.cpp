@@ -67,9 +67,9 @@ class ContainerRulesReader {
   void read(const toml::table& root) {
     check_keys(root, "the file", {"schema", "runtime"}, mistakes_);
     for_each_table(root, "runtime", mistakes_, [this](const toml::table& table) {
-      check_keys(table, "runtime", {"name", "containers", "monitors", "test"}, mistakes_);
+      check_keys(table, "runtime", {"name", "containers", "monitors", "files", "test"}, mistakes_);
       const std::string name = read_string(table, "name", true, mistakes_);
-      read_patterns(table, "containers", {name, false});
+      read_patterns(table, "containers", {name, false, read_files(table)});
       read_patterns(table, "monitors", {name, true});
       read_examples(table, name);
     });
@@ -89,6 +89,20 @@ class ContainerRulesReader {
         rules_.rules_.push_back({std::move(components), place});
       }
     }
+  }
+
+  std::vector<ContainerFile> read_files(const toml::table& runtime) {
+    std::vector<ContainerFile> files;
+    for_each_table(runtime, "files", mistakes_, [&](const toml::table& table) {
+      check_keys(table, "files", {"path", "name", "image"}, mistakes_);
+      ContainerFile file{read_string(table, "path", true, mistakes_), read_strings(table, "name", false, mistakes_),
+                         read_strings(table, "image", false, mistakes_)};
+      if (!file.path.starts_with('/') && !file.path.starts_with("{home}/"))
+        mistakes_.add(line_of(table), fmt::format("\"{}\" must begin with / or {{home}}/", file.path));
+      if (file.name.empty() && file.image.empty()) mistakes_.add(line_of(table), "a file must have a name or an image");
+      files.push_back(std::move(file));
+    });
+    return files;
   }
 
   void read_examples(const toml::table& table, const std::string& name) {

@@ -8,10 +8,18 @@
 
 namespace tracer::internal {
 
+/// A file in which a runtime keeps its containers.
+struct ContainerFile {
+  std::string path;  ///< `{id}` and `{home}` stand for the container's id and its owner's home; `*` as in the shell.
+  std::vector<std::string> name;  ///< Where in its JSON the container's name is: keys and numbers, from the outside in.
+  std::vector<std::string> image;  ///< Likewise. Empty, as `name`: nowhere.
+};
+
 /// Whose a cgroup is that is named by a container's id.
 struct ContainerPlace {
   std::string runtime;   ///< "docker", "podman" …
   bool monitor = false;  ///< The processes in it are the runtime's own.
+  std::vector<ContainerFile> files = {};
 };
 
 /// An example that the rules carry, so that they test themselves. `{id}` in its path stands for a container's id.

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <pwd.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -11,12 +10,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <memory>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include "base/home_folder.hpp"
 #include "base/number.hpp"
 #include "base/unique_fd.hpp"
 #include "run/reap.hpp"
@@ -62,14 +60,6 @@ std::optional<std::string> ask_id(std::vector<std::string> words) {
   return text;
 }
 
-std::optional<std::string> home_of(uid_t uid) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/passwd", "re"), &std::fclose);
-  if (!file) return std::nullopt;
-  while (const passwd* entry = ::fgetpwent(file.get()))
-    if (entry->pw_uid == uid) return entry->pw_dir;
-  return std::nullopt;
-}
-
 }  // namespace
 
 User find_user(const std::string& name_or_uid) {
@@ -95,7 +85,7 @@ User find_user(const std::string& name_or_uid) {
   constexpr gid_t kNoGroup = 65534;
   user.gid = gid.value_or(kNoGroup);
   user.name = name.value_or(name_or_uid);
-  user.home = home_of(user.uid);
+  user.home = internal::home_folder(user.uid);
   std::istringstream words(groups_text.value_or(""));
   for (std::string word; words >> word;)
     if (const auto group = internal::parse_number<gid_t>(word)) user.groups.push_back(*group);

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <vector>
 
+#include "base/file_systems.hpp"
 #include "rules/port_names.hpp"
 #include "show/figures.hpp"
 #include "show/printable.hpp"
@@ -44,6 +46,21 @@ std::string files_line(const Report& report, const char* what, std::uint64_t Bus
                         printable(file.*tool, kMostToolWidth));
   }
   return text.empty() ? "" : fmt::format("most {}: {}\n", what, text);
+}
+
+/// Where all is on one kind, this is no news, unless another machine or a process serves it.
+std::string file_systems_line(const Report& report) {
+  std::vector<std::string> parts;
+  bool all_local = true;
+  for (const BusyFileSystem& system : report.file_systems) {
+    if (system.read_bytes + system.written_bytes < kLeastFileBytes || parts.size() == kMostShown) break;
+    all_local = all_local && is_local_file_system(system.filesystem);
+    const char* const bound = system.unknown_uses != 0 ? "≥ " : "";
+    parts.push_back(fmt::format("{} ({}{} read, {}{} written)", printable(system.filesystem, kMostToolWidth), bound,
+                                format_bytes(system.read_bytes), bound, format_bytes(system.written_bytes)));
+  }
+  if (parts.empty() || (parts.size() == 1 && all_local)) return "";
+  return fmt::format("file systems: {}\n", fmt::join(parts, ", "));
 }
 
 std::string address_of(const BusyPeer& peer) {
@@ -136,7 +153,7 @@ std::string gpus_lines(const Report& report) {
 std::string format_touched(const Report& report) {
   const std::string text = files_line(report, "read", &BusyFile::read_bytes, &BusyFile::read_by) +
                            files_line(report, "written", &BusyFile::written_bytes, &BusyFile::written_by) +
-                           peers_lines(report) + devices_lines(report) + gpus_lines(report);
+                           file_systems_line(report) + peers_lines(report) + devices_lines(report) + gpus_lines(report);
   return text.empty() ? "" : '\n' + text;
 }
 

@@ -103,6 +103,8 @@ std::string time_text(const Subject& subject) {
     std::string bound;
     if (each.cause == TimeCause::kCpu && row.task_ledger && row.task_ledger->computing_at_most_ns > each.time_ns)
       bound = fmt::format("at most {}", format_duration(row.task_ledger->computing_at_most_ns));
+    if (const auto device = disk_wait_device_of(subject); device && each.cause == TimeCause::kDisk)
+      bound = fmt::format("most known for {}", printable(*device, kMostSubjectName));
     const bool is_least = has_range && each.cause == TimeCause::kCpu;
     grid.add({fmt::format("  {}", to_string(each.cause)),
               (is_least ? symbols().at_least : "") + format_duration(each.time_ns), format_share(each.share), bound});

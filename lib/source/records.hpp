@@ -188,6 +188,8 @@ struct FileUseRecord {
   std::optional<std::uint64_t> written_bytes;
   std::uint64_t size_bytes = 0;
   std::uint64_t closed_ns = 0;
+  std::optional<std::uint64_t> opened_ns;  ///< The first open. Absent: one of them was not seen.
+  std::optional<std::string> filesystem;   ///< Its kind, with the path.
   bool created = false;
   bool reads = false;
   bool writes = false;
@@ -219,6 +221,7 @@ struct ConnectionRecord {
   std::optional<std::uint64_t> round_trip_ns;
   std::optional<std::int32_t> error;
   std::uint64_t last_ns = 0;
+  std::optional<std::uint64_t> wait_ns;  ///< Absent: threads have waited otherwise, too, or nobody knows.
 };
 
 /// What a process has done with some successive system calls.
@@ -263,6 +266,17 @@ struct DeviceRecord {
     std::uint64_t bytes = 0;
   };
   std::vector<Use> uses;  ///< Of tracked processes, the most bytes first.
+};
+
+/// How long a process has waited for block devices, in all.
+struct DiskWaitsRecord {
+  struct Wait {
+    std::uint32_t device = 0;
+    std::optional<std::string> name;  ///< Absent: it is gone.
+    std::uint64_t wait_ns = 0;
+  };
+  RecordIdentity identity;
+  std::vector<Wait> waits;
 };
 
 /// What a process did with a GPU since it was read last.
@@ -340,6 +354,6 @@ struct EventRecord {
 
 using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,
                             CgroupMemoryRecord, EventRecord, FileUseRecord, ConnectionRecord, SyscallUseRecord,
-                            CgroupEndRecord, DeviceRecord, GpuRecord, HostRecord>;
+                            CgroupEndRecord, DeviceRecord, DiskWaitsRecord, GpuRecord, HostRecord>;
 
 }  // namespace tracer::internal

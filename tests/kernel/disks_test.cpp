@@ -15,6 +15,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -221,6 +222,36 @@ TEST_CASE("each read of a device is a request, and took no longer than the call 
   REQUIRE(sample.read_latency_ns.has_value());
   CHECK(*sample.read_latency_ns > 0);
   CHECK(*sample.read_latency_ns * kReads <= capture.reported());
+}
+
+TEST_CASE("waits for a disk are for the device that the thread has asked" * doctest::test_suite("essential")) {
+  const auto disk = scratch_disk();
+  if (!disk) return;
+  for (const auto& [program, count] : {std::pair("read_pages", "2000"), std::pair("read_cached", "128")}) {
+    CAPTURE(program);
+    const Capture capture = trace(truth::call(program, {disk->path(), count}));
+    REQUIRE(capture.status == 0);
+    if (!has_family(capture, "disks") || !has_family(capture, "waits")) return;
+    const tracer::ProcessExit exit = capture.exit();
+    REQUIRE(exit.account.ledger.has_value());
+    const std::uint64_t waited_ns = exit.account.ledger->disk_ns;
+    REQUIRE(waited_ns > 0);
+    CHECK(exit.disk_wait_device == name_of(*disk));
+    REQUIRE(exit.disk_wait_device_ns.has_value());
+    CAPTURE(waited_ns);
+    CHECK(*exit.disk_wait_device_ns <= waited_ns);
+    // The rest is for the executable, for example.
+    CHECK(*exit.disk_wait_device_ns >= waited_ns / 2);
+  }
+}
+
+TEST_CASE("who waits for no disk has no device") {
+  const Capture capture = trace(truth::call("many_peers", {"1"}));
+  const tracer::ProcessExit exit = capture.exit();
+  REQUIRE(exit.account.ledger.has_value());
+  CHECK(exit.disk_wait_device.has_value() == exit.disk_wait_device_ns.has_value());
+  // Its executable may have to be read.
+  if (exit.account.ledger->disk_ns == 0) CHECK_FALSE(exit.disk_wait_device.has_value());
 }
 
 TEST_CASE("of two that use one device at the same time, the heavy one is named, though it has ended") {

@@ -2,8 +2,10 @@
 /// The family files, against a program whose uses of files are known.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@
 
 #include "capture.hpp"
 #include "has_family.hpp"
+#include "ledger_expect.hpp"
 #include "truth.hpp"
 
 namespace {
@@ -51,6 +54,38 @@ std::map<std::string, tracer::FileUse> uses_below(const Capture& capture, std::u
     }
   }
   return uses;
+}
+
+/// By the one that is mounted last at, or above, the path.
+std::string filesystem_of(const std::string& path) {
+  std::ifstream mounts("/proc/self/mounts");
+  std::string kind;
+  std::size_t most = 0;
+  std::string device;
+  std::string point;
+  std::string type;
+  std::string rest;
+  while (mounts >> device >> point >> type && std::getline(mounts, rest)) {
+    const std::string below = point == "/" ? point : point + '/';
+    if (point.size() >= most && path.starts_with(below)) {
+      most = point.size();
+      kind = type;
+    }
+  }
+  return kind;
+}
+
+/// The family files is attached to functions here.
+bool sees_functions() {
+  tracer::SessionOptions options;
+  options.families = {tracer::Family::kFiles};
+  tracer::Session session(options);
+  session.start();
+  const auto families = session.families();
+  session.stop();
+  return std::any_of(families.begin(), families.end(), [](const tracer::FamilyState& state) {
+    return state.family == tracer::Family::kFiles && state.mechanism.starts_with("fentry");
+  });
 }
 
 struct Expected {
@@ -106,6 +141,30 @@ TEST_CASE("each file that a program used is named as it was at its last close, w
                        {"second", {1, std::nullopt, 11, 11, true}},
                        {"left", {1, std::nullopt, 60, 60, true}},
                    });
+}
+
+TEST_CASE("the first open, the last close and the kind of the file system are known of a file") {
+  const Folder folder;
+  const Capture capture = trace(truth::call("open_twice", {folder.path() + "/file"}));
+  if (!has_family(capture, "files")) return;
+  REQUIRE(capture.status == 0);
+  const auto said = expect::told(capture);
+  REQUIRE(said.size() == 4);
+  const auto uses = uses_below(capture, static_cast<std::uint32_t>(capture.pid), folder.path());
+  REQUIRE(uses.size() == 1);
+  const tracer::FileUse& use = uses.begin()->second;
+  CHECK(use.opens == 2);
+  CHECK(use.filesystem == filesystem_of(folder.path()));
+  CHECK(use.last_close_ns >= said[2]);
+  CHECK(use.last_close_ns <= said[3]);
+  // Only a traced function sees opens.
+  if (!sees_functions()) {
+    CHECK_FALSE(use.first_open_ns.has_value());
+    return;
+  }
+  REQUIRE(use.first_open_ns.has_value());
+  CHECK(*use.first_open_ns >= said[0]);
+  CHECK(*use.first_open_ns <= said[1]);
 }
 
 TEST_CASE("files that are closed by several threads, and by a child, are counted once each") {

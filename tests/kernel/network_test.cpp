@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -116,6 +117,58 @@ TEST_CASE("each process has what it sent itself, whoever made the socket") {
     CHECK(other.remote_port == said[1]);
     CHECK(other.connects == 0u);
   }
+}
+
+TEST_CASE("how long a program waited for an answer is the peer's own, to the last" * doctest::test_suite("essential")) {
+  for (const std::string how : {"tcp", "unix", "send"}) {
+    CAPTURE(how);
+    const Capture capture = trace(truth::call("wait_for_peers", {how}));
+    if (!has_family(capture, "network") || !has_family(capture, "waits")) return;
+    REQUIRE(capture.status == 0);
+    const auto said = expect::told(capture);
+    REQUIRE(said.size() == 4);
+    const auto& ledger = capture.exit().account.ledger;
+    REQUIRE(ledger.has_value());
+    std::uint64_t sum_ns = 0;
+    for (const auto& [port, truth_ns] : {std::pair(said[0], said[2]), std::pair(said[1], said[3])}) {
+      if (truth_ns == 0) continue;
+      CAPTURE(truth_ns);
+      std::optional<tracer::Connection> found;
+      for (const auto& each :
+           connections_of(capture, static_cast<std::uint64_t>(capture.pid), how == "unix" ? "unix" : "tcp"))
+        if (how == "unix" || each.remote_port == port) found = each;
+      REQUIRE(found.has_value());
+      REQUIRE(found->wait_ns.has_value());
+      CHECK(*found->wait_ns <= truth_ns);
+      // The rest of a call is the CPU's, or a queue's.
+      CHECK(*found->wait_ns + ledger->run_queue_ns + ledger->cpu_ns + expect::slack_ns(truth_ns) >= truth_ns);
+      sum_ns += *found->wait_ns;
+    }
+    if (how == "tcp") CHECK(said[2] + expect::slack_ns(said[2]) >= 100 * 50 * expect::kMillisecond);
+    // Waits for a connection are in the ledger as well, and here there are none.
+    CHECK(sum_ns <= ledger->local_socket_ns);
+    CHECK(sum_ns + ledger->local_socket_ns / 50 >= ledger->local_socket_ns);
+  }
+}
+
+TEST_CASE("who waits in a poll, or tries again and again, has no wait for a peer") {
+  for (const std::string how : {"polled", "tried"}) {
+    CAPTURE(how);
+    const Capture capture = trace(truth::call("wait_for_peers", {how}));
+    if (!has_family(capture, "network") || !has_family(capture, "waits")) return;
+    REQUIRE(capture.status == 0);
+    const tracer::Connection connection = connection_of(capture, static_cast<std::uint64_t>(capture.pid), "tcp");
+    CHECK(connection.receives == 100);
+    CHECK_FALSE(connection.wait_ns.has_value());
+  }
+}
+
+TEST_CASE("without the family waits no wait for a peer is known") {
+  tracer::SessionOptions options;
+  options.families = {tracer::Family::kNetwork};
+  const Capture capture = trace(truth::call("use_network", {"tcp4"}), options);
+  if (!has_family(capture, "network")) return;
+  for (const auto& each : capture.all<tracer::Connection>()) CHECK_FALSE(each.wait_ns.has_value());
 }
 
 TEST_CASE("connections that are refused are counted, with the error") {

@@ -225,6 +225,34 @@ TEST_CASE("what the kernel charges to a cgroup is explained by its processes, it
   CHECK(static_cast<double>(*found->highest.unexplained_bytes) <= 0.05 * 100 * kMiB);
 }
 
+TEST_CASE("the limit on CPU time that holds for a cgroup is reported, of version 1, too") {
+  const auto memory = LimitedCgroup::make("memory");
+  auto above = LimitedCgroup::make("cpu");
+  const auto below = above && above->is_v1() ? above->make_below("cpu") : std::nullopt;
+  // Half of one CPU above, a quarter of one below.
+  if (!memory || !below || !memory->is_v1() || !above->limit("cpu.cfs_quota_us", "50000") ||
+      !below->limit("cpu.cfs_period_us", "40000") || !below->limit("cpu.cfs_quota_us", "10000")) {
+    MESSAGE("SKIP: no limit on CPU time of version 1 here");
+    return;
+  }
+  for (const bool limited : {true, false}) {
+    CAPTURE(limited);
+    std::vector<std::string> words = {"in_cgroup", memory->procs()};
+    if (limited) words.insert(words.end(), {"in_cgroup", below->procs()});
+    words.insert(words.end(), {"sleep", hold_ms(2500)});
+    const Capture capture = trace(truth::call("wait", words), every_100_ms());
+    REQUIRE(capture.status == 0);
+    const std::string name = memory->folder().substr(memory->folder().rfind('/'));
+    std::size_t seen = 0;
+    for (const auto& sample : capture.all<tracer::CgroupSample>()) {
+      if (!sample.cgroup->path.value_or("").ends_with(name)) continue;
+      ++seen;
+      CHECK(sample.cpu_limit_millicpus == (limited ? std::optional<std::uint64_t>(250) : std::nullopt));
+    }
+    CHECK(seen >= 1);
+  }
+}
+
 TEST_CASE("a process that is moved is its new cgroup's from the next snapshot on" *
           doctest::test_suite("waits native")) {
   const auto cgroup = LimitedCgroup::make("memory");

@@ -416,7 +416,9 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"live_in_containers", live_in_containers},
       {"work_behind_mount", work_behind_mount},
       {"use_files", use_files},
+      {"open_twice", open_twice},
       {"use_network", use_network},
+      {"wait_for_peers", wait_for_peers},
       {"many_peers", many_peers},
       {"many_files", many_files},
       {"make_calls", make_calls},
@@ -424,6 +426,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"share_files", share_files},
       {"use_disk", use_disk},
       {"read_pages", read_pages},
+      {"read_cached", read_cached},
       {"share_disks", share_disks},
       {"shell", shell},
   };

@@ -50,6 +50,20 @@ int read_pages(const Arguments& a) {
   return ::close(fd);
 }
 
+int read_cached(const Arguments& a) {
+  constexpr long kPiece = 256 << 10;
+  const std::unique_ptr<void, decltype(&std::free)> room(std::aligned_alloc(4096, kPiece), &std::free);
+  const int fd = ::open(a.at(0).c_str(), O_RDONLY | O_CLOEXEC);
+  if (!room || fd < 0) return 1;
+  if (::fsync(fd) != 0 || ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0) return 2;
+  const timespec pause{0, 1'000'000};
+  for (long i = 0; i < number(a, 1); ++i) {
+    if (::read(fd, room.get(), kPiece) != kPiece) return 3;
+    ::nanosleep(&pause, nullptr);
+  }
+  return ::close(fd);
+}
+
 int share_disks(const Arguments& a) {
   const long mib[] = {64, 1};
   pid_t children[2];

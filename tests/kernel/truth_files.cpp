@@ -157,6 +157,24 @@ int use_files(const Arguments& arguments) {
   return 0;
 }
 
+int open_twice(const Arguments& arguments) {
+  const std::string& path = arguments.at(0);
+  const timespec pause{0, 20'000'000};
+  report(clock_ns(CLOCK_BOOTTIME));
+  const int first = opened(::open(path.c_str(), O_WRONLY | O_CREAT, 0600), path.c_str());
+  report(clock_ns(CLOCK_BOOTTIME));
+  ::nanosleep(&pause, nullptr);
+  const int second = opened(::open(path.c_str(), O_RDONLY), path.c_str());
+  put(first, 10);
+  ::nanosleep(&pause, nullptr);
+  ::close(second);
+  ::nanosleep(&pause, nullptr);
+  report(clock_ns(CLOCK_BOOTTIME));
+  ::close(first);
+  report(clock_ns(CLOCK_BOOTTIME));
+  return 0;
+}
+
 int many_files(const Arguments& arguments) {
   const std::string& folder = arguments.at(0);
   for (long i = 0; i < number(arguments, 1); ++i) make(folder + "/file" + std::to_string(i), 1);

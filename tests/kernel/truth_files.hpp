@@ -10,6 +10,9 @@ namespace truth {
 int use_files(const std::vector<std::string>& arguments);
 /// FOLDER COUNT OPENS: makes so many files, and opens the first so often.
 int many_files(const std::vector<std::string>& arguments);
+/// PATH: makes and writes a file, and reads it later. Reports the boot clock before and after the first open, and
+/// before and after the last close.
+int open_twice(const std::vector<std::string>& arguments);
 /// FOLDER: a child, and the threads of this process, use files together.
 int share_files(const std::vector<std::string>& arguments);
 

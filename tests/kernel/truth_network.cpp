@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -252,6 +254,101 @@ int use_network(const Arguments& arguments) {
   checked(::read(pipe[0], &other, sizeof other), "read");
   await(pid);
   report(static_cast<std::uint64_t>(pid)), report(port), report(static_cast<std::uint64_t>(other));
+  return 0;
+}
+
+namespace {
+
+constexpr int kQuestions = 100;
+constexpr std::size_t kMuch = 2u << 20;
+constexpr int kSmallRoom = 16 << 10;
+
+void rest_ms(long ms) {
+  const timespec pause{0, ms * 1'000'000};
+  ::nanosleep(&pause, nullptr);
+}
+
+void answer_late(int fd, long delay_ms) {
+  char byte = 0;
+  while (checked(::recv(fd, &byte, 1, 0), "recv") == 1) {
+    rest_ms(delay_ms);
+    checked(::send(fd, &byte, 1, MSG_NOSIGNAL), "send");
+  }
+}
+
+void read_slowly(int fd) {
+  std::vector<char> room(kSmallRoom);
+  while (checked(::recv(fd, room.data(), room.size(), 0), "recv") > 0) rest_ms(2);
+}
+
+/// How long it was in the call.
+std::uint64_t ask(int fd, const std::string& how) {
+  char byte = 'x';
+  checked(::send(fd, &byte, 1, MSG_NOSIGNAL), "send");
+  if (how == "polled") {
+    pollfd one{fd, POLLIN, 0};
+    checked(::poll(&one, 1, -1), "poll");
+  }
+  const std::uint64_t before_ns = clock_ns(CLOCK_MONOTONIC);
+  while (::recv(fd, &byte, 1, how == "tried" ? MSG_DONTWAIT : 0) != 1) rest_ms(1);
+  return clock_ns(CLOCK_MONOTONIC) - before_ns;
+}
+
+std::uint64_t send_much(int fd) {
+  const std::string much(kMuch, 'x');
+  const std::uint64_t before_ns = clock_ns(CLOCK_MONOTONIC);
+  if (::send(fd, much.data(), much.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(much.size())) give_up("send");
+  return clock_ns(CLOCK_MONOTONIC) - before_ns;
+}
+
+struct SlowPeer {
+  int fd;
+  std::uint16_t port;
+  pid_t pid;
+};
+
+SlowPeer slow_peer(const std::string& how, long delay_ms) {
+  int pair[2] = {-1, -1};
+  if (how == "unix") checked(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
+  const int listener = how == "unix" ? -1 : server(false, false);
+  if (listener >= 0)
+    checked(::setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &kSmallRoom, sizeof kSmallRoom), "setsockopt");
+  const std::uint16_t port = listener < 0 ? 0 : port_of(listener);
+  const pid_t pid = child([&] {
+    if (pair[0] >= 0) ::close(pair[0]);
+    const int fd = listener < 0 ? pair[1] : checked(::accept(listener, nullptr, nullptr), "accept");
+    how == "send" ? read_slowly(fd) : answer_late(fd, delay_ms);
+  });
+  if (listener < 0) {
+    ::close(pair[1]);
+    return {pair[0], 0, pid};
+  }
+  const int fd = client(how, false, false, port);
+  checked(::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSmallRoom, sizeof kSmallRoom), "setsockopt");
+  ::close(listener);
+  return {fd, port, pid};
+}
+
+}  // namespace
+
+int wait_for_peers(const Arguments& arguments) {
+  const std::string how = arguments.at(0);
+  const SlowPeer slow = slow_peer(how, 50);
+  const SlowPeer fast = how == "tcp" ? slow_peer(how, 10) : SlowPeer{-1, 0, 0};
+  std::uint64_t slow_ns = how == "send" ? send_much(slow.fd) : 0;
+  std::uint64_t fast_ns = 0;
+  for (int i = 0; i < kQuestions && how != "send"; ++i) {
+    slow_ns += ask(slow.fd, how);
+    if (fast.fd >= 0) fast_ns += ask(fast.fd, how);
+  }
+  // Each ends with its connection, of which the one that was made later has a copy.
+  ::close(slow.fd);
+  if (fast.fd >= 0) {
+    ::close(fast.fd);
+    await(fast.pid);
+  }
+  await(slow.pid);
+  report(slow.port), report(fast.port), report(slow_ns), report(fast_ns);
   return 0;
 }
 

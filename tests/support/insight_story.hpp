@@ -57,6 +57,8 @@ struct Pace {
   std::uint64_t network_bytes = 0;
   std::optional<std::uint32_t> reads_from = {};
   std::optional<std::uint32_t> writes_to = {};
+  std::optional<std::string> device = {};  ///< For which it waits, of the waits for disks.
+  std::uint64_t device_percent = 100;      ///< Of these that are known to be for it.
 };
 
 struct Player {
@@ -119,6 +121,7 @@ class Task {
         sample.process = process(each);
         sample.threads = each.pace.threads;
         sample.account = each.account;
+        set_device(each, sample);
         add(sample);
         ++processes;
       }
@@ -134,6 +137,7 @@ class Task {
     exit.start_ns = exit.begin_ns = who.begin_ns;
     exit.exit_code = 0;
     exit.account = exit.program.account = who.account;
+    set_device(who, exit);
     exit.program.start_ns = who.begin_ns;
     exit.program.end_ns = now_ns_;
     add(exit);
@@ -181,6 +185,12 @@ class Task {
       if (each.pid == pid && each.living) return each;
     std::abort();
   }
+  template <class E>
+  static void set_device(const Player& player, E& event) {
+    if (!player.pace.device) return;
+    event.disk_wait_device = player.pace.device;
+    event.disk_wait_device_ns = player.account.ledger->disk_ns * player.pace.device_percent / 100;
+  }
   static void spend(Player& player, std::uint64_t length_ns) {
     const Pace& pace = player.pace;
     const auto part = [length_ns](std::uint64_t thousandths) { return length_ns / 1000 * thousandths; };
@@ -188,6 +198,7 @@ class Task {
     process.running_ns += part(pace.running);
     process.run_queue_ns += part(pace.run_queue);
     process.disk_ns += part(pace.disk);
+    player.account.ledger->disk_ns += part(pace.disk);
     process.network_ns += part(pace.network);
     *process.throttled_ns += part(pace.throttled);
     process.reclaim_ns += part(pace.reclaim);

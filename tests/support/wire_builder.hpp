@@ -346,6 +346,10 @@ struct FileUse {
   bool writes = false;
   std::string path = {};  ///< Empty: a later record of the file.
   bool fresh = true;
+  std::uint64_t opened_ns = 0;
+  bool open_unknown = false;
+  std::string filesystem = {};
+  std::string subtype = {};
 };
 
 inline Bytes file_use_record(const Who& who, const FileUse& use) {
@@ -366,6 +370,10 @@ inline Bytes file_use_record(const Who& who, const FileUse& use) {
   record.sums.created = use.created ? 1 : 0;
   record.sums.reads = use.reads ? 1 : 0;
   record.sums.writes = use.writes ? 1 : 0;
+  record.sums.opened_ns = use.opened_ns;
+  record.sums.open_unknown = use.open_unknown ? 1 : 0;
+  use.filesystem.copy(record.filesystem, sizeof record.filesystem);
+  use.subtype.copy(record.subtype, sizeof record.subtype);
   record.fresh = use.fresh ? 1 : 0;
   const std::string names = use.path.empty() ? "" : components(use.path);
   record.path_size = static_cast<std::uint32_t>(names.size());

@@ -2,6 +2,7 @@
 /// What becomes of the records of the family network.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct Peer {
   std::uint64_t failed_connects = 0;
   std::uint32_t error = 0;
   std::uint64_t calls = 1;
+  std::uint64_t wait_ns = 0;
+  bool wait_unknown = false;
 };
 
 wire::Bytes record_of(const Who& who, const Peer& peer) {
@@ -60,14 +63,53 @@ wire::Bytes record_of(const Who& who, const Peer& peer) {
   record.sums.error = peer.error;
   record.sums.round_trip_us = 80;
   record.sums.last_ns = peer.last_ns;
+  record.sums.wait_ns = peer.wait_ns;
+  record.sums.wait_unknown = peer.wait_unknown ? 1 : 0;
   wire::Bytes bytes;
   wire::append(bytes, record);
   return wire::sized(std::move(bytes));
 }
 
 const std::string kServer("\x0a\x01\x02\x03", 4);
+const std::string kOther("\x0a\x01\x02\x04", 4);
+
+std::optional<std::uint64_t> wait_of(const std::vector<Connection>& connections, const std::string& address) {
+  for (const Connection& each : connections)
+    if (each.remote_address == address) return each.wait_ns;
+  FAIL("no such peer");
+  return std::nullopt;
+}
 
 }  // namespace
+
+TEST_CASE("a wait for a peer is known while each of its waits is") {
+  Stages stages;
+  stages.push(wire::start_record(kFetcher));
+  stages.push(record_of(kFetcher, {.v4 = kServer, .last_ns = 2000, .calls = 5, .wait_ns = 70}));
+  // The kernel had no room for it in between.
+  stages.push(record_of(kFetcher, {.v4 = kServer, .last_ns = 4000, .calls = 1, .wait_ns = 30}));
+  stages.push(record_of(kFetcher, {.v4 = kOther, .last_ns = 2000, .calls = 5, .wait_ns = 70, .wait_unknown = true}));
+  stages.push(record_of(kFetcher, {.v4 = kOther, .last_ns = 4000, .calls = 1, .wait_ns = 30}));
+  const std::string connected("\x0a\x01\x02\x05", 4);
+  stages.push(record_of(kFetcher, {.v4 = connected, .calls = 0}));
+  stages.push(wire::exit_record(kFetcher, {.time_ns = 9000, .program_start_ns = 1000}));
+  const auto connections = stages.all<Connection>();
+  REQUIRE(connections.size() == 3);
+  CHECK(wait_of(connections, "10.1.2.3") == 100u);
+  CHECK_FALSE(wait_of(connections, "10.1.2.4").has_value());
+  CHECK_FALSE(wait_of(connections, "10.1.2.5").has_value());
+}
+
+TEST_CASE("without waits there is no wait for a peer") {
+  Stages stages;
+  stages.push(wire::start_record(kFetcher));
+  stages.push(record_of(kFetcher, {.v4 = kServer, .last_ns = 2000, .wait_ns = 70}));
+  stages.correlator.stop(Family::kWaits, 3000, stages.events);
+  stages.push(wire::exit_record(kFetcher, {.time_ns = 9000, .program_start_ns = 1000}));
+  const auto connections = stages.all<Connection>();
+  REQUIRE(connections.size() == 1);
+  CHECK_FALSE(connections[0].wait_ns.has_value());
+}
 
 TEST_CASE("a program's sums with a peer are one event, before its process's exit") {
   Stages stages;

@@ -56,6 +56,36 @@ TEST_CASE("a file's uses are one event of its process, before the exit") {
   CHECK(stages.events.back().kind() != EventKind::kFileUse);
 }
 
+TEST_CASE("the kind of a file's file system comes with its path, and the first of its opens from all its sums") {
+  Stages stages;
+  stages.push(wire::start_record(kReader));
+  use(stages, {.opens = 1, .closed_ns = 2000, .reads = true, .path = "/d/a", .opened_ns = 1500, .filesystem = "nfs4"});
+  use(stages, {.opens = 2, .closed_ns = 5000, .reads = true, .fresh = false, .opened_ns = 1400});
+  use(stages, {.inode = 6, .closed_ns = 3000, .reads = true, .path = "/f/b", .filesystem = "fuse", .subtype = "sshfs"});
+  // One of two opens was not seen.
+  use(stages, {.inode = 7, .closed_ns = 3000, .reads = true, .path = "/f/c", .opened_ns = 1500});
+  use(stages, {.inode = 7,
+               .opens = 2,
+               .closed_ns = 4000,
+               .reads = true,
+               .fresh = false,
+               .opened_ns = 1500,
+               .open_unknown = true});
+  // The sums began anew: the first open was before.
+  use(stages, {.inode = 8, .closed_ns = 3000, .reads = true, .path = "/f/d", .opened_ns = 1500});
+  use(stages, {.inode = 8, .closed_ns = 4000, .reads = true, .path = "/f/d", .opened_ns = 3500});
+  end(stages, 0);
+  const auto uses = stages.all<FileUse>();
+  REQUIRE(uses.size() == 4);
+  CHECK(uses[0].filesystem == "nfs4");
+  CHECK(uses[0].first_open_ns == 1400u);
+  CHECK(uses[1].filesystem == "fuse.sshfs");
+  CHECK_FALSE(uses[1].first_open_ns.has_value());
+  CHECK_FALSE(uses[2].filesystem.has_value());
+  CHECK_FALSE(uses[2].first_open_ns.has_value());
+  CHECK(uses[3].first_open_ns == 1500u);
+}
+
 TEST_CASE("sums that the kernel began anew are added to those before") {
   Stages stages;
   stages.push(wire::start_record(kReader));

@@ -221,6 +221,7 @@ Report full_report() {
   cgroup.unexplained_bytes = 1;
   report.cgroups = {{5, cgroup, true}};
   report.files = {{.path = "/d/a", .read_by = "a", .written_by = "b", .opens = 1, .read_bytes = 2, .written_bytes = 3}};
+  report.file_systems = {{.filesystem = "ext4", .read_bytes = 2, .written_bytes = 3}};
   report.peers = {{.tool = "a",
                    .protocol = "tcp",
                    .role = "client",

@@ -73,6 +73,16 @@ TEST_CASE("of several waits the largest is said, and others only for a large sha
   CHECK(two.last("network_wait") != nullptr);
 }
 
+TEST_CASE("a wait for storage names the device, where most of it is known to be for that") {
+  const Task known = lived({.running = 300, .disk = 700, .device = "vda", .device_percent = 60});
+  REQUIRE(known.last("disk_wait") != nullptr);
+  CHECK(story::text(*known.last("disk_wait"), "device") == "vda");
+  CHECK(known.last("disk_wait")->text.ends_with("above all bwa mem, for the device vda"));
+  const Task unknown = lived({.running = 300, .disk = 700, .device = "vda", .device_percent = 40});
+  REQUIRE(unknown.last("disk_wait") != nullptr);
+  CHECK(unknown.last("disk_wait")->text.ends_with("above all bwa mem"));
+}
+
 TEST_CASE("pages of mapped files are waits for storage, unless the kernel had to free memory") {
   const Task files = lived({.running = 500, .swap = 500});
   check_only(files, "disk_wait");

@@ -56,6 +56,39 @@ constexpr std::uint64_t kMiB = 1u << 20;
 
 }  // namespace
 
+TEST_CASE("bytes are added up by the kind of their file system, and shown where there are several, or a remote one") {
+  Summary summary;
+  const auto add = [&summary](const std::string& path, const char* kind, std::optional<std::uint64_t> read,
+                              std::optional<std::uint64_t> written = {}) {
+    FileUse use = use_of(path, "bwa mem", read, written);
+    use.filesystem = kind;
+    summary.add(use);
+  };
+  add("/d/a", "ext4", 5 * kMiB);
+  add("/d/b", "ext4", 2 * kMiB, 3 * kMiB);
+  CHECK(internal::format_touched(make_report(summary)).find("file systems") == std::string::npos);
+  add("/n/c", "nfs4", 20 * kMiB);
+  add("/n/d", "nfs4", {});
+  const auto systems = summary.file_systems();
+  REQUIRE(systems.size() == 2);
+  CHECK(systems[0].filesystem == "nfs4");
+  CHECK(systems[0].read_bytes == 20 * kMiB);
+  CHECK(systems[0].unknown_uses == 1);
+  CHECK(systems[1].filesystem == "ext4");
+  CHECK(systems[1].read_bytes == 7 * kMiB);
+  CHECK(systems[1].written_bytes == 3 * kMiB);
+  CHECK(systems[1].unknown_uses == 0);
+  const std::string text = internal::format_touched(make_report(summary));
+  CAPTURE(text);
+  CHECK(text.find("file systems: nfs4 (≥ 20.0 MiB read, ≥ 0 B written), ext4 (7.0 MiB read, 3.0 MiB written)\n") !=
+        std::string::npos);
+  Summary remote;
+  FileUse use = use_of("/n/c", "bwa mem", 5 * kMiB);
+  use.filesystem = "lustre";
+  remote.add(use);
+  CHECK(internal::format_touched(make_report(remote)).find("file systems: lustre") != std::string::npos);
+}
+
 TEST_CASE(
     "bytes of a file are added up over processes, with the tool that moved most, and bounds where some are unknown") {
   Summary summary;

@@ -145,6 +145,15 @@ py::dict value_of(const BusyFile& file) {
   return fields;
 }
 
+py::dict value_of(const BusyFileSystem& system) {
+  py::dict fields;
+  fields["filesystem"] = text_of(system.filesystem);
+  fields["read_bytes"] = system.read_bytes;
+  fields["written_bytes"] = system.written_bytes;
+  fields["unknown_uses"] = system.unknown_uses;
+  return fields;
+}
+
 py::dict value_of(const BusyPeer& peer) {
   py::dict fields;
   fields["tool"] = text_of(peer.tool);
@@ -347,6 +356,7 @@ py::dict values_of(const DetailedReport& native) {
   fields["pipelines"] = list_of(report.pipelines);
   fields["cgroups"] = list_of(report.cgroups);
   fields["files"] = list_of(report.files);
+  fields["file_systems"] = list_of(report.file_systems);
   fields["peers"] = list_of(report.peers);
   fields["devices"] = list_of(report.devices);
   fields["gpus"] = list_of(report.gpus);

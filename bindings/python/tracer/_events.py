@@ -614,6 +614,7 @@ class ProcessExit(Event):
         "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "peak_rss_at_least_bytes",
         "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns", "missed_children_cpu_ns", "program",
         "status_is_answer", "exit_signal_sender", "exit_signal_sender_pid", "broken_pipe_ns", "begin_ns", "oom_killed",
+        "disk_wait_device", "disk_wait_device_ns",
     )
     kind: ClassVar[str] = "process_exit"
     time_ns: int
@@ -790,6 +791,12 @@ class ProcessExit(Event):
     the rest. It is known even where that event was lost. Processes that share the victim's memory are killed with it,
     and are not called that. None: the family `memory` is off, or nobody saw `exit_signal` sent. Source: `mark_victim`,
     behind a SIGKILL by the kernel."""
+    disk_wait_device: str | None
+    """The block device, such as `vda`, for which its threads waited longest: below. None: no such wait is known; the
+    device is gone; the family `waits` or `disks` is off. Source: `block_bio_queue` in the thread, before the wait."""
+    disk_wait_device_ns: int | None
+    """How long they did, summed over threads: a lower bound, and part of `ledger.disk_ns`. None likewise. In
+    nanoseconds. Source: the ledger."""
 
 
 class ProcessExec(Event):
@@ -963,7 +970,7 @@ class ProcessSample(Event):
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
         "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns",
-        "missed_children_cpu_ns",
+        "missed_children_cpu_ns", "disk_wait_device", "disk_wait_device_ns",
     )
     kind: ClassVar[str] = "process_sample"
     time_ns: int
@@ -1130,6 +1137,10 @@ class ProcessSample(Event):
     no account of a program: of those that nobody saw, and of those that were seen, after the last look at them and
     around their execs. In nanoseconds. None when: other tiers. Source: `cutime` and `cstime` of `/proc/PID/stat`, less
     what was seen of children that ended."""
+    disk_wait_device: str | None
+    """As in `process_exit`, up to now."""
+    disk_wait_device_ns: int | None
+    """As in `process_exit`, up to now. In nanoseconds."""
 
 
 class ToolSample(Event):
@@ -1295,7 +1306,9 @@ class CgroupSample(Event):
     """The smallest of its own memory limit and those of the cgroups above it. In bytes. Source: `memory.max`; v1:
     `hierarchical_memory_limit`."""
     cpu_limit_millicpus: int | None
-    """Likewise the limit on CPU time: 1000 are one CPU. None also for v1. Source: `cpu.max`."""
+    """Likewise the limit on CPU time: 1000 are one CPU. v1: the limit of the cgroup in the hierarchy of the CPU
+    controller that all its processes are in. None: there is no limit; v1: its processes are in several of these, or in
+    the topmost. Source: `cpu.max`; v1: `cpu.cfs_quota_us` over `cpu.cfs_period_us`."""
 
 
 class SnapshotEnd(Event):
@@ -1973,7 +1986,7 @@ class FileUse(Event):
         "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "path", "path_at", "path_cut", "folded", "device", "inode", "opens",
         "opened_to_read", "opened_to_write", "created", "read_bytes", "written_bytes", "size_bytes", "first_open_ns",
-        "last_close_ns",
+        "last_close_ns", "filesystem",
     )
     kind: ClassVar[str] = "file_use"
     time_ns: int
@@ -2073,9 +2086,15 @@ class FileUse(Event):
     size_bytes: int | None
     """Size at the last close. In bytes. None when: `folded`. Source: `i_size`."""
     first_open_ns: int | None
-    """Not known yet: the hooks see closes. In nanoseconds. None when: always."""
+    """The earliest of these opens, whichever process opened it. In nanoseconds. None when: the way is not `fentry`
+    (below); one of the opens was not seen: it was before the session, by a process that is not followed, or more than
+    16,384 files that followed processes opened were open at once. Source: boot clock at `security_file_open`."""
     last_close_ns: int
     """The last of these closes. In nanoseconds. Source: boot clock."""
+    filesystem: str | None
+    """The kind of the file system: `ext4`, `nfs4`, `lustre`, `overlay`, `tmpfs`; with what serves it, if FUSE says so:
+    `fuse.sshfs`. At most 15 bytes of each. In a container it is often `overlay`, whatever is below. None when:
+    `folded`. Source: `i_sb->s_type->name`, `i_sb->s_subtype`."""
 
 
 class Connection(Event):
@@ -2086,7 +2105,7 @@ class Connection(Event):
         "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "protocol", "role", "same_host", "remote_address", "remote_port",
         "local_address", "local_port", "folded", "sent_bytes", "received_bytes", "sends", "receives", "connects",
-        "failed_connects", "error", "retransmits_at_least", "round_trip_ns", "last_ns",
+        "failed_connects", "error", "retransmits_at_least", "round_trip_ns", "last_ns", "wait_ns",
     )
     kind: ClassVar[str] = "connection"
     time_ns: int
@@ -2194,6 +2213,13 @@ class Connection(Event):
     `srtt_us`."""
     last_ns: int
     """The last send, receive or connect. In nanoseconds. Source: boot clock."""
+    wait_ns: int | None
+    """How long threads waited in calls that send or receive on these sockets, until each call returned; summed over
+    threads, without the time in a run queue, and without waits to connect or accept. Part of the ledger's `network_ns`
+    or `local_socket_ns`. In nanoseconds. None when: the family `waits` is off; a socket does not block (`O_NONBLOCK`,
+    `MSG_DONTWAIT`), or a thread called `poll`, `epoll_wait` or the like right before: that wait may have been for
+    several peers; a call was made by a thread that is not followed, such as io_uring's; nothing was sent or received.
+    Source: the ledger, by the socket on which the thread waited, at `sock_send_length` and `sock_recv_length`."""
 
 
 class DeviceSample(Event):
@@ -2269,7 +2295,7 @@ class ContainerStart(Event):
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
         "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
-        "container_id", "context", "provenance", "runtime",
+        "container_id", "context", "provenance", "runtime", "name", "image",
     )
     kind: ClassVar[str] = "container_start"
     time_ns: int
@@ -2337,6 +2363,14 @@ class ContainerStart(Event):
     runtime: str | None
     """`podman`, `docker`, `containerd`, `cri-o`, `kubernetes` (the path does not say which runtime the kubelet uses) or
     `ecs`. None when: no rule fits its path. Source: `cgroup` and `rules/containers.toml`."""
+    name: str | None
+    """What the runtime calls the container. None when: the files don't have it, can't be read with the rights that the
+    session has, lie elsewhere, or did not answer within 5 ms; the runtime keeps names elsewhere. Source: the runtime's
+    files, named in `rules/containers.toml`. For cgroups in a user's slice only files of that user are read, for others
+    only those of root."""
+    image: str | None
+    """The name of its image, as the runtime was asked for it: `docker.io/library/bwa:0.7`. None when: likewise. Source:
+    likewise."""
 
 
 class ContainerFinish(Event):
@@ -2346,7 +2380,7 @@ class ContainerFinish(Event):
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
         "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "runtime", "begin_ns", "end_ns", "processes", "oom_kills",
-        "peak_bytes",
+        "peak_bytes", "name", "image",
     )
     kind: ClassVar[str] = "container_finish"
     time_ns: int
@@ -2429,6 +2463,10 @@ class ContainerFinish(Event):
     kernel's own memory, too. In bytes. None when: the memory controller does not count that cgroup by itself; processes
     were in several cgroups of the container beside each other, and none above them. Source: `memory.watermark` of the
     memory controller at `cgroup_rmdir`."""
+    name: str | None
+    """As in `container_start`, or known since. None when: likewise."""
+    image: str | None
+    """As in `container_start`, or known since. None when: likewise."""
 
 
 class Finding(Event):

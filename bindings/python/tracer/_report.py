@@ -179,6 +179,19 @@ class BusyFile:
 
 
 @dataclass(frozen=True, slots=True)
+class BusyFileSystem:
+    """All files on file systems of one kind."""
+
+    filesystem: str
+    """As in the event file_use: "nfs4"."""
+    read_bytes: int
+    """Sum of the known ones."""
+    written_bytes: int
+    unknown_uses: int
+    """As in BusyFile."""
+
+
+@dataclass(frozen=True, slots=True)
 class BusyPeer:
     """Another machine that a tool exchanged data with, or failed to."""
 
@@ -373,7 +386,8 @@ class Report:
     pipelines: tuple[Pipeline, ...]
     cgroups: tuple[CgroupMemory, ...]
     files: tuple[BusyFile, ...]
-    """At most 20; those with most bytes first, as the next two."""
+    """At most 20; those with most bytes first, as the next three."""
+    file_systems: tuple[BusyFileSystem, ...]
     peers: tuple[BusyPeer, ...]
     devices: tuple[BusyDevice, ...]
     gpus: tuple[BusyGpu, ...]
@@ -541,6 +555,7 @@ def _report(native: _core.NativeReport, title: str | None, instance_types: Calla
         pipelines=tuple(Pipeline(**each | {"stages": tuple(each["stages"])}) for each in parts["pipelines"]),
         cgroups=tuple(CgroupMemory(**each) for each in parts["cgroups"]),
         files=tuple(BusyFile(**each) for each in parts["files"]),
+        file_systems=tuple(BusyFileSystem(**each) for each in parts["file_systems"]),
         peers=tuple(BusyPeer(**each) for each in parts["peers"]),
         devices=tuple(BusyDevice(**each) for each in parts["devices"]),
         gpus=tuple(BusyGpu(**each) for each in parts["gpus"]),

@@ -24,6 +24,15 @@ std::string key_of_container(const Cgroup& cgroup) {
 
 }  // namespace
 
+ContainersJoin::ContainersJoin(ContainerNames::Read read) : names_(std::move(read)) {}
+
+void ContainersJoin::take_names(Serial serial, ContainerFinish& finish) {
+  auto facts = names_.take(serial);
+  if (!facts) return;
+  finish.name = std::move(facts->name);
+  finish.image = std::move(facts->image);
+}
+
 ContainersJoin::Container* ContainersJoin::find(Serial serial) {
   const auto found = containers_.find(serial);
   return found == containers_.end() ? nullptr : &found->second;
@@ -46,6 +55,7 @@ void ContainersJoin::forget_container(Serial serial) {
   for (const auto& cgroup : container->second.topmost) cgroups_.erase(key_of(*cgroup));
   const auto open = open_.find(container->second.key);
   if (open != open_.end() && open->second == serial) open_.erase(open);
+  names_.forget(serial);
   containers_.erase(container);
 }
 
@@ -76,7 +86,13 @@ ContainersJoin::Serial ContainersJoin::begin(std::uint64_t time_ns, const std::s
   container.finish.runtime = start.runtime;
   container.finish.begin_ns = time_ns;
   container.finish.oom_kills = 0;
-  containers_.emplace(++last_, std::move(container));
+  ++last_;
+  if (place && !place->files.empty())
+    names_.ask(last_, {*cgroup.container_id, place->files, owner_of_slice(*cgroup.path)});
+  take_names(last_, container.finish);
+  start.name = container.finish.name;
+  start.image = container.finish.image;
+  containers_.emplace(last_, std::move(container));
   open_.insert_or_assign(key_of_container(cgroup), last_);
   events.emplace_back(std::move(start));
   return last_;
@@ -119,6 +135,7 @@ void ContainersJoin::finish_removed(std::uint64_t now_ns, std::vector<Event>& ev
     Container* const container = find(serial);
     if (!container) return true;
     if (container->living != 0 && now_ns < container->finish.time_ns + kMostWaitNs) return false;
+    take_names(serial, container->finish);
     events.emplace_back(std::move(container->finish));
     forget_container(serial);
     return true;

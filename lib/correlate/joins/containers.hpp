@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "correlate/joins/container_names.hpp"
 #include "correlate/joins/family_join.hpp"
 
 namespace tracer::internal {
@@ -24,6 +25,9 @@ class ContainersJoin final : public FamilyJoin {
   /// So long a container's finish waits for the exits of processes that were in it: they may come after the removal.
   static constexpr std::uint64_t kMostWaitNs = 1'000'000'000;
 
+  explicit ContainersJoin(ContainerNames::Read read = [](const ContainerQuestion& question) {
+    return read_container_facts(question);
+  });
   Family family() const noexcept override { return Family::kContainers; }
   void add(const CgroupEndRecord& record, std::vector<Event>& events) override;
   void at_start(std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
@@ -59,8 +63,11 @@ class ContainersJoin final : public FamilyJoin {
   void leave(std::uint32_t pid, std::uint64_t start_ns);
   void note_cgroup(Serial serial, const std::shared_ptr<const Cgroup>& cgroup);
   void forget_container(Serial serial);
+  /// Fills in what the runtime's files have said until now.
+  void take_names(Serial serial, ContainerFinish& finish);
   void finish_removed(std::uint64_t now_ns, std::vector<Event>& events);
 
+  ContainerNames names_;
   Serial last_ = 0;
   std::map<Serial, Container> containers_;             ///< The oldest first.
   std::unordered_map<std::string, Serial> open_;       ///< By key: those that are not removed.

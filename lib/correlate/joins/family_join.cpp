@@ -2,6 +2,7 @@
 #include "correlate/joins/family_join.hpp"
 
 #include "correlate/joins/containers.hpp"
+#include "correlate/joins/disk_waits.hpp"
 #include "correlate/joins/files.hpp"
 #include "correlate/joins/memory.hpp"
 #include "correlate/joins/network.hpp"
@@ -12,6 +13,7 @@ namespace tracer::internal {
 std::vector<std::unique_ptr<FamilyJoin>> family_joins() {
   std::vector<std::unique_ptr<FamilyJoin>> joins;
   joins.push_back(std::make_unique<MemoryJoin>());
+  joins.push_back(std::make_unique<DiskWaitsJoin>());
   joins.push_back(std::make_unique<FilesJoin>());
   joins.push_back(std::make_unique<NetworkJoin>());
   joins.push_back(std::make_unique<SyscallsJoin>());

@@ -21,6 +21,7 @@ class FamilyJoin {
   virtual void add(const FileUseRecord&) {}
   virtual void add(const ConnectionRecord&) {}
   virtual void add(const SyscallUseRecord&) {}
+  virtual void add(const DiskWaitsRecord&) {}
   virtual void add(const CgroupEndRecord&, std::vector<Event>&) {}
   /// The process was just reported. `process`: as it is now; never null.
   virtual void at_start(std::uint64_t, const std::shared_ptr<const Process>&, std::vector<Event>&) {}
@@ -32,6 +33,8 @@ class FamilyJoin {
   virtual void at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>& events) = 0;
   /// The process lives on as the session ends. `process`: as it is now; never null.
   virtual void at_end(std::uint64_t, const std::shared_ptr<const Process>&, std::vector<Event>&) {}
+  /// Another family brings nothing any more, of what this one may say.
+  virtual void without(Family) {}
   /// It is not followed any more.
   virtual void forget(std::uint32_t, std::uint64_t) {}
 };

@@ -29,6 +29,7 @@ void FilesJoin::Sums::add(const Sums& later) {
   add_known(read_bytes, later.read_bytes);
   add_known(written_bytes, later.written_bytes);
   size_bytes = later.size_bytes;
+  if (opened_ns) opened_ns = later.opened_ns ? std::optional(std::min(*opened_ns, *later.opened_ns)) : std::nullopt;
   closed_ns = std::max(closed_ns, later.closed_ns);
   created = created || later.created;
   reads = reads || later.reads;
@@ -36,8 +37,8 @@ void FilesJoin::Sums::add(const Sums& later) {
 }
 
 FilesJoin::Sums FilesJoin::sums_of(const FileUseRecord& record) {
-  return {record.opens,     record.read_bytes, record.written_bytes, record.size_bytes,
-          record.closed_ns, record.created,    record.reads,         record.writes};
+  return {record.opens,   record.read_bytes, record.written_bytes, record.size_bytes, record.closed_ns,
+          record.created, record.reads,      record.writes,        record.opened_ns};
 }
 
 FilesJoin::Files& FilesJoin::files_of(const FileUseRecord& record) {
@@ -74,6 +75,7 @@ void FilesJoin::add(const FileUseRecord& record) {
   if (record.path && !found.path) {
     found.path = record.path;
     found.path_cut = record.path_cut;
+    found.filesystem = record.filesystem;
   }
   if (record.fresh && found.now.opens != 0) found.before.add(std::exchange(found.now, {}));
   // The sums of one round only grow; of two that crossed on their way the later one holds.
@@ -94,6 +96,7 @@ FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
   if (sum.reads) event.read_bytes = sum.read_bytes;
   if (sum.writes) event.written_bytes = sum.written_bytes;
   event.last_close_ns = sum.closed_ns;
+  if (sum.opened_ns != kNever) event.first_open_ns = sum.opened_ns;
   if (!use.path) {
     event.folded = file.inode == 0 && file.generation == kUnlinked ? "unlinked" : "others";
     return event;
@@ -101,6 +104,7 @@ FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
   event.device = file.device;
   event.inode = file.inode;
   event.size_bytes = sum.size_bytes;
+  event.filesystem = use.filesystem;
   return event;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@ class FilesJoin final : public FamilyJoin {
   void forget(std::uint32_t pid, std::uint64_t start_ns) override;
 
  private:
+  static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
   struct Sums {
     std::uint64_t opens = 0;
     std::optional<std::uint64_t> read_bytes = 0;  ///< Absent, as written_bytes: not known.
@@ -38,12 +40,14 @@ class FilesJoin final : public FamilyJoin {
     bool created = false;
     bool reads = false;
     bool writes = false;
+    std::optional<std::uint64_t> opened_ns = kNever;  ///< The first open. Absent: not known.
 
     void add(const Sums& later);
   };
   struct Use {
     std::optional<std::string> path = {};  ///< Absent: its first record has not come.
     bool path_cut = false;
+    std::optional<std::string> filesystem = {};
     Sums before = {};  ///< Of earlier rounds.
     Sums now = {};     ///< Of the round that goes on.
   };

@@ -50,6 +50,7 @@ ConnectionRecord sum_of(const ConnectionRecord& earlier, const ConnectionRecord&
   sum.retransmits += earlier.retransmits;
   if (!sum.error) sum.error = earlier.error;
   if (!sum.round_trip_ns) sum.round_trip_ns = earlier.round_trip_ns;
+  if (sum.wait_ns) sum.wait_ns = earlier.wait_ns ? std::optional(*sum.wait_ns + *earlier.wait_ns) : std::nullopt;
   return sum;
 }
 
@@ -85,6 +86,8 @@ Connection connection_of(const ConnectionRecord& record) {
     connection.round_trip_ns = record.round_trip_ns;
   }
   connection.last_ns = record.last_ns;
+  // Nobody waits for what is only connected.
+  if (record.sends + record.receives != 0) connection.wait_ns = record.wait_ns;
   return connection;
 }
 
@@ -127,7 +130,7 @@ void NetworkJoin::add(const ConnectionRecord& record) {
   if (record.last_ns < now.last_ns) return;
   // Sums only grow, unless the kernel had no room for them in between.
   const bool began_anew = record.sends < now.sends || record.receives < now.receives || record.connects < now.connects;
-  if (began_anew) before = sum_of(before, now);
+  if (began_anew) before = before ? sum_of(*before, now) : now;
   now = record;
 }
 
@@ -138,8 +141,8 @@ NetworkJoin::Bytes NetworkJoin::bytes_of(const Peers& peers) {
     // Where a datagram went through a socket without a peer is not known.
     const bool has_peer = peer.folded || peer.address != Address{};
     if (peer.same_host || !has_peer) continue;
-    bytes.sent += sums.before.sent_bytes + sums.now.sent_bytes;
-    bytes.received += sums.before.received_bytes + sums.now.received_bytes;
+    bytes.sent += (sums.before ? sums.before->sent_bytes : 0) + sums.now.sent_bytes;
+    bytes.received += (sums.before ? sums.before->received_bytes : 0) + sums.now.received_bytes;
   }
   return bytes;
 }
@@ -147,7 +150,8 @@ NetworkJoin::Bytes NetworkJoin::bytes_of(const Peers& peers) {
 void NetworkJoin::report(Peers peers, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
                          std::vector<Event>& events) {
   for (const auto& [peer, sums] : peers) {
-    Connection connection = connection_of(sum_of(sums.before, sums.now));
+    Connection connection = connection_of(sums.before ? sum_of(*sums.before, sums.now) : sums.now);
+    if (!waits_) connection.wait_ns.reset();
     connection.time_ns = time_ns;
     connection.process = process;
     events.emplace_back(std::move(connection));

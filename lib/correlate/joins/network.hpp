@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +27,7 @@ class NetworkJoin final : public FamilyJoin {
   void at_sample(ProcessSample& sample) override;
   void at_end(std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
               std::vector<Event>& events) override;
+  void without(Family family) override { waits_ = waits_ && family != Family::kWaits; }
   void forget(std::uint32_t pid, std::uint64_t start_ns) override;
 
  private:
@@ -34,7 +36,7 @@ class NetworkJoin final : public FamilyJoin {
     std::uint64_t received = 0;
   };
   struct Sums {
-    ConnectionRecord before = {};  ///< That the kernel had given up for others.
+    std::optional<ConnectionRecord> before = {};  ///< That the kernel had given up for others.
     ConnectionRecord now = {};
   };
   using Peers = std::map<ConnectionRecord::Peer, Sums>;
@@ -53,6 +55,7 @@ class NetworkJoin final : public FamilyJoin {
 
   std::unordered_map<std::uint32_t, Sockets> processes_;  ///< By pid.
   std::size_t peers_ = 0;
+  bool waits_ = true;  ///< How long threads waited is counted.
 };
 
 }  // namespace tracer::internal

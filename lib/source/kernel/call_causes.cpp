@@ -59,9 +59,8 @@ const Group kGroups[] = {
 #endif
          SYS_rt_sigsuspend, SYS_rt_sigtimedwait}},
     {TRACER_CALL_RESTARTS, {SYS_restart_syscall}},
-    {TRACER_CALL_SOCKET,
-     {SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_accept, SYS_accept4,
-      SYS_connect}},
+    {TRACER_CALL_SOCKET, {SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_sendmmsg}},
+    {TRACER_CALL_CONNECTS, {SYS_accept, SYS_accept4, SYS_connect}},
     {TRACER_WAIT_LOCK,
      {SYS_futex,
 #ifdef SYS_futex_waitv

@@ -32,12 +32,9 @@ bool names_controller(const std::string& options, const std::string& controller)
   return false;
 }
 
-/// In the order in which the kernel side chooses: memory, pids, v2.
-std::vector<Mount> cgroup_mounts() {
-  const CgroupLayout layout = cgroup_layout();
-  std::vector<Mount> memory;
-  std::vector<Mount> pids;
-  std::vector<Mount> v2;
+/// Calls `each` with the folder, the type and the options of each file system that is mounted.
+template <class Each>
+void for_each_mount(const Each& each) {
   std::istringstream lines(read_small_file("/proc/self/mounts").value_or(""));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
@@ -45,12 +42,22 @@ std::vector<Mount> cgroup_mounts() {
     std::string folder;
     std::string type;
     std::string options;
-    if (!(words >> device >> folder >> type >> options)) continue;
+    if (words >> device >> folder >> type >> options) each(folder, type, options);
+  }
+}
+
+/// In the order in which the kernel side chooses: memory, pids, v2.
+std::vector<Mount> cgroup_mounts() {
+  const CgroupLayout layout = cgroup_layout();
+  std::vector<Mount> memory;
+  std::vector<Mount> pids;
+  std::vector<Mount> v2;
+  for_each_mount([&](const std::string& folder, const std::string& type, const std::string& options) {
     if (type == "cgroup2") v2.push_back({folder, Hierarchy::kV2});
-    if (type != "cgroup") continue;
+    if (type != "cgroup") return;
     if (layout.memory_is_v1 && names_controller(options, "memory")) memory.push_back({folder, Hierarchy::kV1Memory});
     if (layout.pids_is_v1 && names_controller(options, "pids")) pids.push_back({folder, Hierarchy::kV1Pids});
-  }
+  });
   memory.insert(memory.end(), pids.begin(), pids.end());
   memory.insert(memory.end(), v2.begin(), v2.end());
   return memory;
@@ -95,6 +102,14 @@ std::optional<CgroupFolder> find_cgroup(const std::string& path) {
     if (const auto id = folder_id(folder)) return CgroupFolder{*id, mount.hierarchy, folder};
   }
   return std::nullopt;
+}
+
+std::optional<std::string> v1_mount(const std::string& controller) {
+  std::optional<std::string> found;
+  for_each_mount([&](const std::string& folder, const std::string& type, const std::string& options) {
+    if (!found && type == "cgroup" && names_controller(options, controller)) found = folder;
+  });
+  return found;
 }
 
 std::string path_in_hierarchy(std::string path) {

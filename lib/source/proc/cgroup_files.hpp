@@ -21,6 +21,9 @@ struct CgroupFolder {
 /// live.
 std::optional<CgroupFolder> find_cgroup(const std::string& path);
 
+/// Where v1's hierarchy of this controller is mounted.
+std::optional<std::string> v1_mount(const std::string& controller);
+
 /// The path below its hierarchy, of one that may be given as a folder below a mount; without a '/' at its end.
 std::string path_in_hierarchy(std::string path);
 

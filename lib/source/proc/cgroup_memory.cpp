@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "base/text.hpp"
@@ -84,7 +85,41 @@ void read_v2(const std::string& folder, CgroupMemoryRecord& record) {
   read_limits(folder, record);
 }
 
-void read_v1(const std::string& folder, CgroupMemoryRecord& record) {
+std::set<std::uint32_t> pids_in(const std::string& folder) {
+  std::set<std::uint32_t> all;
+  std::istringstream pids(read_small_file(folder + "/cgroup.procs", kMostProcsBytes).value_or(""));
+  for (std::uint32_t pid = 0; pids >> pid;) all.insert(pid);
+  return all;
+}
+
+/// Microseconds of CPU in each period of so many; a quota of -1: no limit.
+std::optional<std::uint64_t> v1_millicpus_of(const std::string& folder) {
+  const auto quota_us = number_in(folder + "/cpu.cfs_quota_us");
+  const auto period_us = number_in(folder + "/cpu.cfs_period_us");
+  if (!quota_us || period_us.value_or(0) == 0) return std::nullopt;
+  return *quota_us * 1000 / *period_us;
+}
+
+/// Of v1's CPU hierarchy, where all processes of the cgroup are in one of that.
+void read_v1_cpu_limit(const std::string& folder, std::uint32_t pid, CgroupMemoryRecord& record) {
+  constexpr int kMostStrays = 16;  // They have begun or ended between two reads; or are elsewhere.
+  const auto path = proc_cgroup_of(pid, "cpu");
+  const auto mount = path && *path != "/" && !path->starts_with("/..") ? v1_mount("cpu") : std::nullopt;
+  if (!mount) return;
+  std::string cpu_folder = *mount + *path;
+  const auto processes = pids_in(folder);
+  const auto limited = pids_in(cpu_folder);
+  int strays = 0;
+  for (const std::uint32_t each : processes) {
+    if (limited.contains(each)) continue;
+    const auto other = proc_cgroup_of(each, "cpu");
+    if (++strays > kMostStrays || (other && other != path)) return;
+  }
+  for (; cpu_folder.size() > mount->size(); cpu_folder.resize(cpu_folder.rfind('/')))
+    lower(record.cpu_limit_millicpus, v1_millicpus_of(cpu_folder));
+}
+
+void read_v1(const std::string& folder, std::uint32_t pid, CgroupMemoryRecord& record) {
   record.memory_bytes = number_in(folder + "/memory.usage_in_bytes");
   record.peak_bytes = number_in(folder + "/memory.max_usage_in_bytes");
   record.kernel_bytes = number_in(folder + "/memory.kmem.usage_in_bytes");
@@ -95,6 +130,7 @@ void read_v1(const std::string& folder, CgroupMemoryRecord& record) {
     record.memory_limit_bytes = field_of(*stat, "hierarchical_memory_limit");
     if (record.memory_limit_bytes && *record.memory_limit_bytes >= kNoLimit) record.memory_limit_bytes.reset();
   }
+  read_v1_cpu_limit(folder, pid, record);
 }
 
 /// Empty: not to be found, or this process has left it.
@@ -147,7 +183,7 @@ void CgroupMemoryReader::read(Feed& feed, const std::function<std::function<bool
     CgroupMemoryRecord record;
     record.cgroup_id = id;
     record.hierarchy = hierarchy;
-    hierarchy == Hierarchy::kV2 ? read_v2(folder, record) : read_v1(folder, record);
+    hierarchy == Hierarchy::kV2 ? read_v2(folder, record) : read_v1(folder, pid, record);
     if (!record.memory_bytes) continue;
     count_processes(folder, is_tracked, record);
     feed.record(record);

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
 
+#include "base/file_systems.hpp"
 #include "base/number.hpp"
 #include "base/proc_stat.hpp"
 #include "base/text.hpp"
@@ -23,15 +23,6 @@ namespace {
 
 constexpr unsigned kMinorBitsOfDevice = 20;
 constexpr std::size_t kMostMountinfo = 4u << 20;
-
-/// File systems that this machine serves itself. Others may wait for a server.
-constexpr std::array<std::string_view, 20> kLocalTypes = {
-    "ext2",  "ext3", "ext4",  "xfs", "btrfs",  "tmpfs",    "ramfs",  "overlay",  "f2fs",  "vfat",
-    "exfat", "zfs",  "ntfs3", "jfs", "nilfs2", "bcachefs", "rootfs", "squashfs", "erofs", "iso9660"};
-
-bool is_local(std::string_view type) {
-  return std::find(kLocalTypes.begin(), kLocalTypes.end(), type) != kLocalTypes.end();
-}
 
 bool is_below(std::string_view path, std::string_view folder) {
   if (folder == "/") return path.starts_with('/');
@@ -142,7 +133,7 @@ const SeenMount* mount_to_ask(const std::vector<SeenMount>& mounts, std::uint64_
   }
   if (found == nullptr) return nullptr;
   const bool may_hang = std::any_of(mounts.begin(), mounts.end(), [found](const SeenMount& each) {
-    return !is_local(each.type) && is_below(found->point, each.point);
+    return !is_local_file_system(each.type) && is_below(found->point, each.point);
   });
   return may_hang ? nullptr : found;
 }

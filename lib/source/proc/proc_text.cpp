@@ -31,10 +31,7 @@ std::optional<std::string> link_target(const std::string& link) {
 }  // namespace
 
 /// /proc/PID/cgroup has a line "number:controllers:path" for each hierarchy; v2's is "0::path".
-std::optional<std::string> proc_cgroup(std::uint32_t pid, Hierarchy hierarchy, const std::string& proc) {
-  const std::string_view wanted = hierarchy == Hierarchy::kV1Memory ? "memory"
-                                  : hierarchy == Hierarchy::kV1Pids ? "pids"
-                                                                    : "";
+std::optional<std::string> proc_cgroup_of(std::uint32_t pid, std::string_view wanted, const std::string& proc) {
   const auto text = read_small_file(fmt::format("{}/{}/cgroup", proc, pid));
   if (!text) return std::nullopt;
   std::istringstream lines(*text);
@@ -48,6 +45,13 @@ std::optional<std::string> proc_cgroup(std::uint32_t pid, Hierarchy hierarchy, c
       if (!wanted.empty() && controller == wanted) return line.substr(second + 1);
   }
   return std::nullopt;
+}
+
+std::optional<std::string> proc_cgroup(std::uint32_t pid, Hierarchy hierarchy, const std::string& proc) {
+  const std::string_view controller = hierarchy == Hierarchy::kV1Memory ? "memory"
+                                      : hierarchy == Hierarchy::kV1Pids ? "pids"
+                                                                        : "";
+  return proc_cgroup_of(pid, controller, proc);
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "source/records.hpp"
 
@@ -15,6 +16,10 @@ TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierar
 
 /// False: in a cgroup namespace of its own this process sees other paths than the kernel side.
 bool knows_cgroup_paths() noexcept;
+
+/// Its cgroup's path in v1's hierarchy of this controller, as seen from here; "": in v2's.
+std::optional<std::string> proc_cgroup_of(std::uint32_t pid, std::string_view controller,
+                                          const std::string& proc = "/proc");
 
 /// Its cgroup's path in that hierarchy, as seen from here.
 std::optional<std::string> proc_cgroup(std::uint32_t pid, Hierarchy hierarchy, const std::string& proc = "/proc");

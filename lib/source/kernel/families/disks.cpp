@@ -4,10 +4,6 @@
 #include <bpf/bpf.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstddef>
-#include <cstring>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -19,40 +15,14 @@
 #include "source/kernel/device_sums.hpp"
 #include "source/kernel/load/check_items.hpp"
 #include "source/kernel/load/shared_maps.hpp"
+#include "source/kernel/map_keys.hpp"
 #include "source/proc/block_devices.hpp"
 
 namespace tracer::internal {
 namespace {
 
+constexpr const char* kMapsOfDiskWaits[] = {"last_bio"};
 constexpr const char* kTracepoints[] = {"block_rq_issue", "block_rq_complete", "block_bio_queue"};
-
-/// Those that were in the map all the time, and each once. What changes it meanwhile may send the walk back to its
-/// begin.
-template <class Key>
-std::vector<Key> keys_of(const bpf_map& map) {
-  const int fd = ::bpf_map__fd(&map);
-  std::set<std::array<std::byte, sizeof(Key)>> seen;
-  std::vector<Key> keys;
-  Key key{};
-  const Key* last = nullptr;
-  for (std::uint32_t left = 2 * ::bpf_map__max_entries(&map); left != 0; --left) {
-    Key next{};
-    if (::bpf_map_get_next_key(fd, last, &next) != 0) break;
-    std::array<std::byte, sizeof(Key)> bytes;
-    std::memcpy(bytes.data(), &next, sizeof next);
-    if (seen.insert(bytes).second) keys.push_back(next);
-    key = next;
-    last = &key;
-  }
-  return keys;
-}
-
-/// What is added between the two calls of kernels before 5.14, which do not have both in one, is lost.
-bool take_value(int map, const tracer_device_use_key& key, std::uint64_t& bytes) {
-  if (::bpf_map_lookup_and_delete_elem(map, &key, &bytes) == 0) return true;
-  if (errno == ENOENT) return false;
-  return ::bpf_map_lookup_elem(map, &key, &bytes) == 0 && ::bpf_map_delete_elem(map, &key) == 0;
-}
 
 bool is_heavier(const DeviceRecord::Use& a, const DeviceRecord::Use& b) {
   return std::tuple(b.bytes, a.pid, a.start_ns) < std::tuple(a.bytes, b.pid, b.start_ns);
@@ -85,6 +55,7 @@ void DisksFamily::load(FamilySetup& setup) {
                    ::bpf_program__set_autoload(bpf.progs.queued, !setup.types.bio_queue_has_queue());
                    ::bpf_program__set_autoload(bpf.progs.queued_in_queue, setup.types.bio_queue_has_queue());
                    share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsOfProcesses, log);
+                   if (setup.waits != nullptr) share_maps(*setup.waits, *bpf.obj, kMapsOfDiskWaits, log);
                  });
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -39,6 +40,15 @@ void take_sums(const tracer_file_sums& sums, FileUseRecord& record) {
   record.created = sums.created != 0;
   record.reads = sums.reads != 0;
   record.writes = sums.writes != 0;
+  if (sums.open_unknown == 0 && sums.opened_ns != 0) record.opened_ns = sums.opened_ns;
+}
+
+/// "fuse.sshfs" as in /proc/PID/mountinfo.
+std::optional<std::string> filesystem_of(const tracer_wire_file_use& wire) {
+  const std::string kind(wire.filesystem, ::strnlen(wire.filesystem, sizeof wire.filesystem));
+  const std::string subtype(wire.subtype, ::strnlen(wire.subtype, sizeof wire.subtype));
+  if (kind.empty()) return std::nullopt;
+  return subtype.empty() ? kind : kind + '.' + subtype;
 }
 
 bool take_file_use(std::span<const std::byte> bytes, FileUseRecord& record) {
@@ -53,7 +63,10 @@ bool take_file_use(std::span<const std::byte> bytes, FileUseRecord& record) {
   record.more_opens = wire.more_opens;
   record.fresh = wire.fresh != 0;
   record.path_cut = wire.path_cut != 0;
-  if (!path->empty() && record.file.inode != 0) record.path = path_of(*path, record.path_cut);
+  if (!path->empty() && record.file.inode != 0) {
+    record.path = path_of(*path, record.path_cut);
+    record.filesystem = filesystem_of(wire);
+  }
   take_sums(wire.sums, record);
   return true;
 }
@@ -66,7 +79,8 @@ FilesFamily::FilesFamily() noexcept : sent_(kMostSent) {}
 FilesFamily::~FilesFamily() = default;
 
 const char* FilesFamily::mechanism() const noexcept {
-  return way_ == Way::kFunction ? "fentry: locks_remove_file" : "raw_tp: kmem_cache_free";
+  if (way_ == Way::kFree) return "raw_tp: kmem_cache_free";
+  return sees_opens_ ? "fentry: locks_remove_file, security_file_open" : "fentry: locks_remove_file";
 }
 
 void FilesFamily::check(const KernelTypes& types, std::vector<CheckItem>& items) const {
@@ -86,6 +100,10 @@ void FilesFamily::load(const FamilySetup& setup, Way way) {
                    set_rings(*bpf.rodata, setup);
                    ::bpf_program__set_autoload(bpf.progs.file_released, way == Way::kFunction);
                    ::bpf_program__set_autoload(bpf.progs.file_freed, way == Way::kFree);
+                   sees_opens_ = way == Way::kFunction && setup.types.has_function("security_file_open");
+                   bpf.rodata->sees_opens = sees_opens_ ? 1 : 0;
+                   ::bpf_program__set_autoload(bpf.progs.file_opened, sees_opens_);
+                   if (!sees_opens_) ::bpf_map__set_max_entries(bpf.maps.opened_files, 1);
                    share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsToSend, log);
                    share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsOfProcesses, log);
                  });

@@ -20,7 +20,7 @@ struct files_bpf;
 namespace tracer::internal {
 
 /// The program that sees the last close of each file: by tracing a function, or, where the kernel refuses that, as the
-/// file is freed.
+/// file is freed. Where functions can be traced, another one sees opens.
 class FilesFamily final : public KernelFamily {
  public:
   FilesFamily() noexcept;
@@ -57,6 +57,7 @@ class FilesFamily final : public KernelFamily {
 
   Skeleton<files_bpf> skeleton_;
   Way way_ = Way::kFunction;
+  bool sees_opens_ = false;
   std::set<Noise> noise_;  ///< Of which records may still be on their way.
   Sent sent_;              ///< Files of processes of which more may have come than was sent.
   Counter forgotten_;      ///< Files whose sums the kernel has given up for others.

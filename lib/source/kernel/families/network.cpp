@@ -22,6 +22,7 @@ namespace {
 
 /// Of all programs that live.
 constexpr std::size_t kMostKnown = 16384;
+constexpr const char* kMapsOfSocketWaits[] = {"threads", "displaced_threads", "owed_waits"};
 
 bool can_see_sockets(const KernelTypes& types) {
   return types.has_tracepoint("sock_send_length") && types.has_tracepoint("sock_recv_length") &&
@@ -41,6 +42,7 @@ void take_sums(const tracer_connection_sums& sums, ConnectionRecord& record) {
   if (sums.round_trip_us != 0) record.round_trip_ns = std::uint64_t{sums.round_trip_us} * 1000 / 8;
   if (sums.error != 0) record.error = static_cast<std::int32_t>(sums.error);
   record.last_ns = sums.last_ns;
+  if (sums.wait_unknown == 0) record.wait_ns = sums.wait_ns;
 }
 
 bool take_connection(std::span<const std::byte> bytes, ConnectionRecord& record) {
@@ -102,6 +104,9 @@ void NetworkFamily::load(FamilySetup& setup) {
                    set_rings(*bpf.rodata, setup);
                    share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsToSend, log);
                    share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsOfProcesses, log);
+                   if (setup.waits == nullptr) return;
+                   bpf.rodata->thread_mask = setup.thread_places - 1;
+                   share_maps(*setup.waits, *bpf.obj, kMapsOfSocketWaits, log);
                  });
 }
 

@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/kernel/families/waits.hpp"
 
+#include <bpf/bpf.h>
+
 #include <span>
+#include <utility>
 
 #include "wire.h"
 
 #include "source/kernel/call_causes.hpp"
 #include "source/kernel/load/check_items.hpp"
+#include "source/kernel/map_keys.hpp"
+#include "source/proc/block_devices.hpp"
 #include "source/proc/pid_namespace.hpp"
 #include "waits.skel.h"
 
 namespace tracer::internal {
+namespace {
+
+void yield(const tracer_disk_waits_key& key, const tracer_disk_waits& waits, Feed& feed) {
+  Record record(std::in_place_type<DiskWaitsRecord>);
+  auto& of_process = std::get<DiskWaitsRecord>(record);
+  of_process.identity.pid = key.pid;
+  of_process.identity.start_ns = key.start_ns;
+  for (int i = 0; i < TRACER_WAITED_DEVICES && waits.device[i] != 0; ++i)
+    of_process.waits.push_back({waits.device[i], device_name(waits.device[i]), waits.wait_ns[i]});
+  feed.record(record);
+}
+
+}  // namespace
 
 WaitsFamily::WaitsFamily() noexcept = default;
 WaitsFamily::~WaitsFamily() = default;
@@ -66,6 +84,23 @@ void WaitsFamily::unload(FamilySetup& setup) noexcept {
 void WaitsFamily::attach() { skeleton_.attach(id()); }
 
 void WaitsFamily::detach() noexcept { skeleton_.detach(); }
+
+void WaitsFamily::read(Decoder&, Feed& feed, const SnapshotHelp&) {
+  const bpf_map& map = *skeleton_->maps.disk_waits;
+  for (const auto& key : keys_of<tracer_disk_waits_key>(map)) {
+    tracer_disk_waits waits;
+    if (::bpf_map_lookup_elem(::bpf_map__fd(&map), &key, &waits) == 0) yield(key, waits, feed);
+  }
+}
+
+bool WaitsFamily::passes(const Record& record, Feed& feed) {
+  const auto* exit = std::get_if<ExitRecord>(&record);
+  if (exit == nullptr || exit->waits.of(WaitCause::kDisk) == 0) return true;
+  const tracer_disk_waits_key key{exit->identity.start_ns, exit->identity.pid, 0};
+  tracer_disk_waits waits;
+  if (take_value(::bpf_map__fd(skeleton_->maps.disk_waits), key, waits)) yield(key, waits, feed);
+  return true;
+}
 
 const bpf_object* WaitsFamily::object() const noexcept { return &skeleton_.object(); }
 

@@ -24,6 +24,9 @@ class WaitsFamily final : public KernelFamily {
   void attach() override;
   void end_events() noexcept override { detach(); }
   void detach() noexcept override;
+  /// For which devices processes that live have waited.
+  void read(Decoder& decoder, Feed& feed, const SnapshotHelp& help) override;
+  bool passes(const Record& record, Feed& feed) override;
   const bpf_object* object() const noexcept override;
 
  private:

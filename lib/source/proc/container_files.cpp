@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/proc/container_files.hpp"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "base/home_folder.hpp"
+#include "base/number.hpp"
+#include "base/unique_fd.hpp"
+
+namespace tracer::internal {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostFileBytes = 16u << 20;
+constexpr std::size_t kMostTextBytes = 512;
+constexpr int kMostDepth = 32;
+
+/// Discarded: it is none, or its parts are too deep in each other.
+Json parsed(std::string_view text) {
+  bool too_deep = false;
+  Json json = Json::parse(
+      text,
+      [&too_deep](int depth, Json::parse_event_t, Json&) {
+        too_deep = too_deep || depth > kMostDepth;
+        return !too_deep;
+      },
+      false);
+  return too_deep ? Json(Json::value_t::discarded) : json;
+}
+
+/// "/metadata/image-name": a text on the way is JSON again.
+std::optional<std::string> text_at(Json json, const std::vector<std::string>& steps) {
+  for (const std::string& step : steps) {
+    if (json.is_string()) json = parsed(json.get_ref<const std::string&>());
+    Json below;
+    if (json.is_object()) {
+      const auto found = json.find(step);
+      if (found == json.end()) return std::nullopt;
+      below = std::move(*found);
+    } else if (json.is_array()) {
+      const auto index = parse_number<std::size_t>(step);
+      if (!index || *index >= json.size()) return std::nullopt;
+      below = std::move(json[*index]);
+    } else {
+      return std::nullopt;
+    }
+    json = std::move(below);
+  }
+  if (!json.is_string()) return std::nullopt;
+  const auto& text = json.get_ref<const std::string&>();
+  if (text.empty() || text.size() > kMostTextBytes) return std::nullopt;
+  return text;
+}
+
+std::string replaced(std::string text, std::string_view word, std::string_view by) {
+  if (const std::size_t at = text.find(word); at != std::string::npos) text.replace(at, word.size(), by);
+  return text;
+}
+
+/// A file that nobody but `owner` or root can have written. The last name is followed nowhere.
+std::optional<std::string> read_file_of(uid_t owner, const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat about = {};
+  if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != owner ||
+      about.st_size < 0 || static_cast<std::size_t>(about.st_size) > kMostFileBytes)
+    return std::nullopt;
+  std::string text(static_cast<std::size_t>(about.st_size), '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got <= 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  text.resize(size);
+  return text;
+}
+
+/// Of a path with a `*`, those that are there.
+std::vector<std::string> paths_of(const std::string& pattern) {
+  constexpr std::size_t kMostPaths = 64;
+  if (pattern.find('*') == std::string::npos) return {pattern};
+  std::vector<std::string> paths;
+  glob_t found = {};
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
+    for (std::size_t i = 0; i < found.gl_pathc && i < kMostPaths; ++i) paths.emplace_back(found.gl_pathv[i]);
+  ::globfree(&found);
+  return paths;
+}
+
+}  // namespace
+
+std::optional<ContainerFacts> container_facts(std::string_view text, const ContainerFile& file, std::string_view id) {
+  Json json = parsed(text);
+  if (json.is_array()) {
+    Json own(Json::value_t::discarded);
+    for (Json& each : json) {
+      const auto named = each.is_object() ? each.find("id") : each.end();
+      if (each.is_object() && named != each.end() && named->is_string() && named->get_ref<const std::string&>() == id)
+        own = std::move(each);
+    }
+    json = std::move(own);
+  }
+  if (!json.is_object()) return std::nullopt;
+  ContainerFacts facts{text_at(json, file.name), text_at(json, file.image)};
+  // Docker's names are paths.
+  if (facts.name && facts.name->size() > 1 && facts.name->front() == '/') facts.name->erase(0, 1);
+  if (!facts.name && !facts.image) return std::nullopt;
+  return facts;
+}
+
+ContainerFacts read_container_facts(const ContainerQuestion& question, const std::string& root) {
+  const auto home = question.owner ? home_folder(*question.owner) : std::nullopt;
+  for (const ContainerFile& file : question.files) {
+    if (file.path.starts_with("{home}") != question.owner.has_value() || (question.owner && !home)) continue;
+    const std::string path = replaced(replaced(file.path, "{home}", home.value_or("")), "{id}", question.id);
+    for (const std::string& each : paths_of(root + path)) {
+      const auto text = read_file_of(question.owner.value_or(0), each);
+      if (auto facts = text ? container_facts(*text, file, question.id) : std::nullopt) return std::move(*facts);
+    }
+  }
+  return {};
+}
+
+std::optional<uid_t> owner_of_slice(std::string_view cgroup) {
+  constexpr std::string_view kBegin = "/user-";
+  constexpr std::string_view kEnd = ".slice";
+  const std::size_t at = cgroup.find(kBegin);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = cgroup.substr(at + kBegin.size());
+  const std::size_t end = rest.find(kEnd);
+  const auto uid = end == std::string_view::npos ? std::nullopt : parse_number<uid_t>(rest.substr(0, end));
+  // What root runs from a terminal is where the system's are.
+  return uid == uid_t{0} ? std::nullopt : uid;
+}
+
+}  // namespace tracer::internal
