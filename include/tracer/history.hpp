@@ -31,12 +31,12 @@ TRACER_EXPORT TaskKind kind_of(const Context& context, std::string_view tool = {
 
 /// Which past tasks a Usual rests on.
 enum class Basis : std::uint8_t {
-  kAll = 1,       ///< All of the kind.
-  kSameSize = 2,  ///< Those whose input has the same power of two of bytes.
-  kScaled = 3,    ///< All of the kind, scaled by their input bytes.
+  kAll = 1,      ///< All of the kind.
+  kSimilar = 2,  ///< The three of most similar input bytes, scaled by these.
+  kScaled = 3,   ///< All of the kind, scaled by their input bytes.
 };
 
-/// "all", "same size", "scaled". Empty for an unknown value.
+/// "all", "similar", "scaled". Empty for an unknown value.
 TRACER_EXPORT std::string_view to_string(Basis basis) noexcept;
 
 /// What past tasks that succeeded took of something.

@@ -28,7 +28,7 @@ TaskKind kind_of(const Context& context, std::string_view tool) {
 std::string_view to_string(Basis basis) noexcept {
   switch (basis) {
     case Basis::kAll: return "all";
-    case Basis::kSameSize: return "same size";
+    case Basis::kSimilar: return "similar";
     case Basis::kScaled: return "scaled";
   }
   return {};

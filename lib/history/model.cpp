@@ -16,18 +16,17 @@ constexpr std::size_t kMostFitted = 48;
 /// A more elaborate choice must be better by this, as the simpler one deceives less.
 constexpr double kMustBeat = 0.97;
 constexpr double kMostSlope = 1.5;
+/// So many of the most similar input stand for a task.
+constexpr std::size_t kSimilar = 3;
 /// How far beyond the inputs seen it extrapolates.
 constexpr double kBeyond = 2.0;
 /// So little more input is still the same: programs read files of their own, too.
 constexpr std::uint64_t kLittleMore_bytes = 65536;
 
-struct Point {
-  double input_log = 0;
-  double value_log = 0;
-};
+using Points = std::vector<UsualFigure::Point>;
 
-/// Theil and Sen: the median of the slopes of all pairs. `left_out`: an index that does not count.
-std::optional<std::pair<double, double>> line_of(const std::vector<Point>& points, std::size_t left_out) {
+/// Theil and Sen: offset, and the median of the slopes of all pairs. `left_out`: an index that does not count.
+std::optional<std::pair<double, double>> line_of(const Points& points, std::size_t left_out) {
   constexpr double kSameInput = 1e-3;
   std::vector<double> slopes;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -45,62 +44,76 @@ std::optional<std::pair<double, double>> line_of(const std::vector<Point>& point
   return std::pair(median_of(std::move(offsets)), slope);
 }
 
-int size_class(double bytes) { return std::ilogb(std::max(bytes, 1.0)); }
-
-/// The median error when each is predicted from the others; absent: one of them can't be.
-template <class Predict>
-std::optional<double> error_without_each(const std::vector<Point>& points, const Predict& predict) {
-  std::vector<double> errors;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const std::optional<double> predicted = predict(i);
-    if (!predicted) return std::nullopt;
-    errors.push_back(std::abs(*predicted - points[i].value_log));
+/// The median of those with the most similar input, each scaled to this one. Of several as similar, the newest count.
+double of_similar(const Points& points, double input_log, double slope, std::size_t left_out) {
+  std::vector<std::pair<double, std::size_t>> nearest;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (i != left_out) nearest.emplace_back(std::abs(points[i].input_log - input_log), i);
+  const std::size_t count = std::min(kSimilar, nearest.size());
+  std::partial_sort(nearest.begin(), nearest.begin() + static_cast<std::ptrdiff_t>(count), nearest.end());
+  std::vector<double> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    const UsualFigure::Point& point = points[nearest[i].second];
+    values.push_back(point.value_log + slope * (input_log - point.input_log));
   }
-  return median_of(std::move(errors));
+  return median_of(std::move(values));
 }
 
-std::optional<double> median_without(const std::vector<Point>& points, std::size_t left_out, bool same_size_only) {
-  const auto size_of = [](const Point& point) { return size_class(std::exp(point.input_log)); };
-  std::vector<double> values;
-  std::vector<double> same_size;
+/// By how much each exceeds what is predicted from the others; empty: one of them can't be predicted.
+template <class Predict>
+std::vector<double> missed_by_each(const Points& points, const Predict& predict) {
+  std::vector<double> missed;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (i == left_out) continue;
-    values.push_back(points[i].value_log);
-    if (size_of(points[i]) == size_of(points[left_out])) same_size.push_back(points[i].value_log);
+    const std::optional<double> predicted = predict(i);
+    if (!predicted) return {};
+    missed.push_back(points[i].value_log - *predicted);
   }
-  if (values.empty()) return std::nullopt;
-  return median_of(same_size_only && same_size.size() >= History::kLeast ? std::move(same_size) : std::move(values));
+  return missed;
+}
+
+double error_of(std::vector<double> missed) {
+  for (double& each : missed) each = std::abs(each);
+  return median_of(std::move(missed));
+}
+
+double median_without(const Points& points, std::size_t left_out) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (i != left_out) values.push_back(points[i].value_log);
+  return median_of(std::move(values));
 }
 
 }  // namespace
 
 UsualFigure::Choice UsualFigure::choose() const {
   Choice choice;
-  choice.made = true;
-  std::vector<Point> points;
+  Points& points = choice.points;
   for (const Past& past : past_)
-    if (past.input_bytes && *past.input_bytes > 0 && past.value > 0 && points.size() < kMostFitted)
+    if (past.input_bytes && *past.input_bytes > 0 && past.value > 0)
       points.push_back({std::log(*past.input_bytes), std::log(past.value)});
   if (points.size() < History::kLeast) return choice;
+  const Points newest(points.begin(),
+                      points.begin() + static_cast<std::ptrdiff_t>(std::min(points.size(), kMostFitted)));
   const auto [least, most] = std::minmax_element(
       points.begin(), points.end(), [](const Point& a, const Point& b) { return a.input_log < b.input_log; });
   choice.least_input = std::exp(least->input_log) / kBeyond;
   choice.most_input = std::exp(most->input_log) * kBeyond;
-  double best = error_without_each(points, [&](std::size_t i) { return median_without(points, i, false); }).value_or(0);
-  const auto by_class = error_without_each(points, [&](std::size_t i) { return median_without(points, i, true); });
-  if (by_class && *by_class < kMustBeat * best) {
-    choice.basis = Basis::kSameSize;
-    best = *by_class;
+  double best =
+      error_of(missed_by_each(newest, [&](std::size_t i) { return std::optional(median_without(newest, i)); }));
+  if (const auto line = line_of(newest, newest.size())) {
+    choice.slope = line->second;
+    const auto by_line = missed_by_each(newest, [&](std::size_t i) -> std::optional<double> {
+      const auto without = line_of(newest, i);
+      return without ? std::optional(without->first + without->second * newest[i].input_log) : std::nullopt;
+    });
+    if (!by_line.empty() && error_of(by_line) < kMustBeat * best) {
+      choice.basis = Basis::kScaled;
+      best = error_of(by_line);
+    }
   }
-  const auto by_line = error_without_each(points, [&](std::size_t i) -> std::optional<double> {
-    const auto line = line_of(points, i);
-    return line ? std::optional(line->first + line->second * points[i].input_log) : std::nullopt;
-  });
-  const auto line = line_of(points, points.size());
-  if (line && by_line && *by_line < kMustBeat * best) {
-    choice.basis = Basis::kScaled;
-    choice.line = {line->first, line->second};
-  }
+  choice.missed = missed_by_each(
+      points, [&](std::size_t i) { return std::optional(of_similar(points, points[i].input_log, choice.slope, i)); });
+  if (error_of(choice.missed) < kMustBeat * best) choice.basis = Basis::kSimilar;
   return choice;
 }
 
@@ -109,15 +122,16 @@ std::vector<double> UsualFigure::values_for(std::optional<std::uint64_t> input_b
   std::vector<double> values;
   if (input_bytes && *input_bytes > 0) {
     std::call_once(once_, [this] { choice_ = choose(); });
-    const auto input = static_cast<double>(*input_bytes);
-    if (choice_.basis == Basis::kSameSize) {
-      for (const Past& past : past_)
-        if (past.input_bytes && size_class(*past.input_bytes) == size_class(input)) values.push_back(past.value);
+    const double to_log =
+        std::log(std::clamp(static_cast<double>(*input_bytes), choice_.least_input, choice_.most_input));
+    if (choice_.basis == Basis::kSimilar) {
+      // Few are similar: how far values lie apart is what this prediction has missed before.
+      const double predicted = of_similar(choice_.points, to_log, choice_.slope, choice_.points.size());
+      for (const double missed : choice_.missed) values.push_back(std::exp(predicted + missed));
     } else if (choice_.basis == Basis::kScaled) {
-      const double to_log = std::log(std::clamp(input, choice_.least_input, choice_.most_input));
       for (const Past& past : past_)
         if (past.input_bytes && *past.input_bytes > 0)
-          values.push_back(past.value * std::exp(choice_.line.slope * (to_log - std::log(*past.input_bytes))));
+          values.push_back(past.value * std::exp(choice_.slope * (to_log - std::log(*past.input_bytes))));
     }
     if (values.size() >= History::kLeast) {
       basis = choice_.basis;

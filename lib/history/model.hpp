@@ -22,6 +22,11 @@ class UsualFigure {
     std::optional<double> input_bytes = {};
   };
 
+  struct Point {
+    double input_log = 0;
+    double value_log = 0;
+  };
+
   /// The newest first.
   explicit UsualFigure(std::vector<Past> past) : past_(std::move(past)) {}
 
@@ -30,17 +35,13 @@ class UsualFigure {
   std::vector<double> values_for(std::optional<std::uint64_t> input_bytes, Basis& basis) const;
 
  private:
-  /// By powers: value = exp(offset) * input^slope.
-  struct Line {
-    double offset = 0;
-    double slope = 0;
-  };
   struct Choice {
-    bool made = false;
     Basis basis = Basis::kAll;
-    Line line = {};
+    double slope = 0;  ///< By powers: value ~ input^slope.
     double least_input = 0;
     double most_input = 0;
+    std::vector<Point> points = {};   ///< The newest first.
+    std::vector<double> missed = {};  ///< By how much each exceeds what others of similar input predict.
   };
 
   Choice choose() const;

@@ -9,8 +9,8 @@ import socket
 import subprocess
 import time
 
+import ending
 import installed
-import support
 
 SLURM_CONF = """
 ClusterName={cluster}
@@ -40,7 +40,7 @@ MpiDefault=none
 MinJobAge=30
 JobRequeue=0
 NodeName={node} NodeAddr=127.0.0.1 CPUs=2 RealMemory=2048 State=UNKNOWN
-PartitionName=main Nodes=ALL Default=YES MaxTime=10 State=UP OverSubscribe=YES:4
+PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP OverSubscribe=YES:4
 """
 CGROUP_CONF = """
 CgroupPlugin=cgroup/v1
@@ -124,7 +124,7 @@ class Cluster:
         if len(self.processes) == 3:
             self.output("scancel", "-u", "root")
         for process in reversed(self.processes):
-            support.end(process, signal.SIGTERM, 20)
+            ending.end(process, signal.SIGTERM, 20)
         self.processes = []
         until = time.monotonic() + 10
         while time.monotonic() < until and not self.remove_cgroups():

@@ -19,6 +19,7 @@ import time
 import unittest
 import uuid
 
+import ending
 import installed
 
 TRACERD = os.path.abspath(os.environ.get("TRACERD", "build/dev/tracerd"))
@@ -155,16 +156,6 @@ def known_share(markers, truth=lambda marker: marker.truth):
     return shares
 
 
-def end(process, number, seconds):
-    """Sends it a signal; one that still lives after so many seconds is killed."""
-    process.send_signal(number)
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
 class Workspace:
     """A folder for a pipeline, with `marker` and nested.sh in bin/. `test` is in the arguments of all markers."""
 
@@ -250,7 +241,7 @@ class Workspace:
             # What has ended by now is seen if this is.
             self.wait_until_seen(path, tracer)
         finally:
-            end(tracer, signal.SIGINT, 60)
+            ending.end(tracer, signal.SIGINT, 60)
         watched.trace = self.trace_of(path, name)
 
     def wait_until_seen(self, path, tracer):

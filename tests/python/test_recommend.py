@@ -10,7 +10,7 @@ import sys
 import unittest
 from typing import Any
 
-from support import TRACERD, TempDir, needs_tracing
+from support import TRACERD, TempDir, needs_tracing, run_python
 
 try:
     import duckdb
@@ -161,10 +161,21 @@ class Memory(unittest.TestCase):
         self.assertEqual(memory_of(step(peaks_bytes=[], requested_bytes=8 * GIB))[0], 8 * GIB)
 
     def test_a_kill_raises_it(self) -> None:
-        calm, killed = step(n=10, peak=4), step(n=10, peak=4, at_least_bytes=6 * GIB)
+        calm, killed = step(n=10, peak=4), step(n=10, peak=4, at_least_bytes=6 * GIB, short_of_memory=1)
         self.assertGreater(memory_of(killed)[0] or 0, 6 * GIB)
         self.assertLess(memory_of(calm)[0] or 0, 5 * GIB)
-        self.assertIn("killed", memory_of(killed)[1])
+        self.assertIn("1 of its tasks had too little", memory_of(killed)[1])
+        self.assertIn("ran short of memory", recommend_step(killed, candidates_of(LIST, None, None), {})["risks"][0])
+        # A peak that is known from below only is no kill.
+        seen = step(n=10, peak=4, at_least_bytes=6 * GIB)
+        self.assertGreater(memory_of(seen)[0] or 0, 6 * GIB)
+        self.assertFalse(any("short" in risk for risk in recommend_step(seen, candidates_of(LIST, None, None), {})["risks"]))
+
+    def test_killed_and_nobody_knows_why(self) -> None:
+        self.assertEqual(memory_of(step(n=10, peak=1, requested_bytes=8 * GIB, lost=2)),
+                         (8 * GIB, "as requested: 2 tasks were killed, and neither their peak nor their limit is known"))
+        # A request that is too small is none.
+        self.assertGreater(memory_of(step(n=10, peak=9, requested_bytes=8 * GIB, lost=2))[0] or 0, 9 * GIB)
 
 
 class Arm(unittest.TestCase):
@@ -256,6 +267,21 @@ class Files(TempDir):
             platforms_of(str(self.folder / "none.json"))
 
 
+# Five hold 100 MiB. A sixth holds all that it has asked for, and says itself that it gets no more.
+_AT_ITS_LIMIT = """
+import os, subprocess, sys
+import tracer
+HOLD = 'import sys; held = bytearray(b"x") * (int(sys.argv[1]) << 20); sys.exit(int(sys.argv[2]))'
+with tracer.session(record=os.path.join(sys.argv[1], "run.tracer")) as session:
+    for n in range(6):
+        work = os.path.join(sys.argv[1], f"t{n}")
+        os.mkdir(work)
+        session.announce(work_dir=work, context={"pipeline": "p", "run": "r", "step": "hold", "task": f"hold {n}", "task_id": f"t{n}"},
+                         requested={"memory_bytes": 1000 << 20})
+        subprocess.run([sys.executable, "-c", HOLD, *(("990", "1") if n == 5 else ("100", "0"))], cwd=work)
+"""
+
+
 @unittest.skipIf(duckdb is None, "needs duckdb")
 class Commands(Files):
     def prices(self) -> str:
@@ -296,6 +322,18 @@ class Commands(Files):
                               capture_output=True, text=True, timeout=60)
         for word in ("c6i.large", "they are no prices", "2026-", "no spot price is known", "assumed:"):
             self.assertIn(word, done.stdout, done.stderr)
+
+    @needs_tracing
+    def test_what_failed_at_its_limit(self) -> None:
+        """Advice is never below what was too little, as with tracer tune, though no kernel has killed it."""
+        done = run_python(_AT_ITS_LIMIT, str(self.folder), timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        [row] = recommend([self.folder / "run.tracer"], prices=self.prices()).rows
+        self.assertEqual((row["tasks"], row["failed"]), (5, 1))
+        self.assertLess(row["peak_bytes"], 200 << 20)
+        self.assertGreaterEqual(row["memory_bytes"], 1000 << 20)
+        self.assertIn("1 of its tasks had too little", row["memory_basis"])
+        self.assertIn("ran short of memory", row["risks"][0])
 
 
 if __name__ == "__main__":

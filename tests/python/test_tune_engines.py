@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import importlib.util
 import os
 import subprocess
@@ -20,10 +21,10 @@ from tracer.tune import Tune, tune
 DEADLINE_SECONDS = 300
 GIB = 1 << 30
 
-spec = importlib.util.spec_from_file_location("installed", ROOT / "tests/engines/installed.py")
-assert spec is not None and spec.loader is not None
-installed: Any = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(installed)
+# Behind this folder, whose `support` is another one.
+sys.path.append(str(ROOT / "tests/engines"))
+installed: Any = importlib.import_module("installed")
+slurm_cluster: Any = importlib.import_module("slurm_cluster")
 
 # Holds so many MiB. Its limit is what the engine has requested, so that a request that is too small fails.
 HOLD = """#!/bin/sh
@@ -81,6 +82,8 @@ rule rare:
     resources: mem_mb=1000
     shell: "hold.sh 50 {resources.mem_mb}; echo rare {resources.mem_mb} > {output}"
 """
+
+ODD = ("it's", "back\\slash", "line\nbreak", "*/", "${x}", "a'b { }", "\u2028new", "x\n#SBATCH --mem=7M")
 
 
 @needs_tracing
@@ -158,19 +161,42 @@ class Engines(TempDir):
             found[step] = int(memory)
         return found
 
+    def odd_tasks(self, *steps: str) -> Path:
+        """With names that no engine has; each held half a GiB of 1.5 for 4 minutes of 50."""
+        path = self.folder / "odd.csv"
+        with open(path, "w", newline="") as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(["run_id", "hash", "process", "status", "memory", "peak_rss", "realtime", "time", "cpus"])
+            for n in range(6):
+                for step in (*ODD, *steps):
+                    table.writerow(["r", f"{n}", step, "COMPLETED", 3 * GIB // 2, GIB // 2, 240_000, 3_000_000, 2])
+        return path
+
     def test_names_that_no_engine_has(self) -> None:
         """The file is accepted with whatever names are in the tasks."""
-        odd = ("it's", "back\\slash", "line\nbreak", "*/", "${x}", "GOOD", "a'b { }", "\u2028new")
-        with open(self.folder / "odd.csv", "w", newline="") as file:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(["run_id", "hash", "process", "status", "memory", "peak_rss", "realtime"])
-            for n in range(6):
-                for step in odd:
-                    table.writerow(["r", f"{n}", step, "COMPLETED", 8 * GIB, GIB, 1000])
         (self.folder / "main.nf").write_text("process GOOD {\n  script: 'true'\n}\nworkflow { GOOD() }\n")
-        (self.folder / "tune.config").write_text(tune([self.folder / "odd.csv"]).emit("nextflow", retry=True))
+        (self.folder / "tune.config").write_text(tune([self.odd_tasks("GOOD")]).emit("nextflow", retry=True))
         shown = self.run_engine(*installed.nextflow("24.10.0"), "-c", "tune.config", "config")
         self.assertIn("withName:GOOD", shown.replace("'", ""))
+
+    def test_sbatch(self) -> None:
+        """The file is what Slurm's job has, after lines with any name; Slurm itself says what it has understood."""
+        result = tune([self.odd_tasks("good")])
+        row = next(row for row in result.rows if row["step"] == "good")
+        self.assertTrue(row["advised_memory_bytes"] < GIB and row["advised_time_s"] == 720, row)
+        row |= {"advised_cpus": 1, "cpus_wanted": 0.6}  # A table doesn't say how many it wants at once.
+        text = result.emit("sbatch")
+        self.assertNotRegex(text, "(?m)^#SBATCH --mem=7M")
+        (self.folder / "job.sh").write_text(f"#!/bin/sh\n{text}\nscontrol show job -o $SLURM_JOB_ID > shown\n")
+        cluster = slurm_cluster.Cluster(self, False)
+        self.addCleanup(cluster.stop)
+        cluster.start()
+        self.environment |= cluster.environment
+        self.run_engine("sbatch", "--test-only", "job.sh")
+        self.run_engine("sbatch", "--wait", "--output=out", "job.sh")
+        shown = dict(word.split("=", 1) for word in (self.folder / "shown").read_text().split() if "=" in word)
+        self.assertEqual((shown["MinMemoryNode"], shown["CPUs/Task"], shown["TimeLimit"]),
+                         (f"{-(-row['advised_memory_bytes'] >> 20)}M", "1", "00:12:00"))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -140,6 +141,31 @@ TEST_CASE("where time follows the input it is scaled, and where it does not it i
   REQUIRE(flat);
   CHECK(flat->basis == Basis::kAll);
   CHECK(flat->median == 21 * kSecond);
+}
+
+TEST_CASE("where the same inputs come again, those of most similar input say what one takes") {
+  // Five samples, in four runs each 5 % apart: no power of the input says what they take.
+  constexpr std::array<std::uint64_t, 5> kSeconds = {400, 90, 700, 30, 200};
+  std::vector<PastTask> tasks;
+  for (std::uint64_t run = 0; run < 4; ++run)
+    for (std::uint64_t sample = 0; sample < kSeconds.size(); ++sample)
+      tasks.push_back(
+          past(run * 5 + sample, kSeconds[sample] * (100 + run * 5) * kSecond / 100, (sample + 1) * 100'000'000));
+  const UsualModel model(tasks);
+  for (std::uint64_t sample = 0; sample < kSeconds.size(); ++sample) {
+    CAPTURE(sample);
+    const auto usual = model.expect(kAlign, (sample + 1) * 100'000'000 + 1000).wall_ns;
+    REQUIRE(usual);
+    CHECK(usual->basis == Basis::kSimilar);
+    const auto seconds = static_cast<double>(kSeconds[sample]);
+    CHECK(static_cast<double>(usual->median) == doctest::Approx(1.075e9 * seconds).epsilon(0.05));
+    // All have missed by as little: the spread is that of the runs, not that of the samples.
+    CHECK(usual->n == 20);
+    CHECK(static_cast<double>(usual->spread) < 0.15e9 * seconds);
+    CHECK(static_cast<double>(usual->most) < 1.3e9 * seconds);
+  }
+  // Without its input, each may be any of them.
+  CHECK(model.expect(kAlign, {}).wall_ns->basis == Basis::kAll);
 }
 
 TEST_CASE("the time left is that of the past tasks which took longer") {

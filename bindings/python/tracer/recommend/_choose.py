@@ -56,8 +56,12 @@ def memory_of(step: Step) -> tuple[int | None, str]:
     needed = round(allocation(evidence, None) or 0)
     if evidence.count < ENOUGH and step.requested_bytes and step.requested_bytes > needed:
         return int(step.requested_bytes), f"as requested: {evidence.count} tasks are too few to size it by"
-    killed = ", one was killed as memory had run out" if step.at_least_bytes else ""
-    return needed, f"the largest of {evidence.count} peaks and {needed / evidence.base - 1:.0%}{killed}"
+    if step.lost and step.requested_bytes and step.requested_bytes > needed:
+        return int(step.requested_bytes), f"as requested: {step.lost} tasks were killed, and neither their peak nor their limit is known"
+    if evidence.at_least > max(evidence.largest, default=0):
+        short = f": {step.short_of_memory} of its tasks had too little" if step.short_of_memory else ""
+        return needed, f"what it needs at least, and {needed / evidence.base - 1:.0%}{short}"
+    return needed, f"the largest of {evidence.count} peaks and {needed / evidence.base - 1:.0%}"
 
 
 def arches_of(step: Step, images: Mapping[str, set[str]]) -> tuple[set[str], str]:
@@ -113,7 +117,7 @@ def recommend_step(step: Step, candidates: Sequence[Candidate], images: Mapping[
     if memory is None:
         reasons.append(f"no machine: {memory_basis}")
         return row
-    if step.at_least_bytes or bound == "memory":
+    if step.short_of_memory or bound == "memory":
         memory = round(memory * 1.2) if bound == "memory" else memory
         risks.append("it ran short of memory: it may need more than it was seen to use")
     fitting = [each for each in candidates if each.facts.arch in arches and each.usable_bytes >= memory]

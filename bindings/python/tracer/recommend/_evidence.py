@@ -11,7 +11,7 @@ from typing import Any
 
 from .._errors import Problem, WhatIfError
 from ..cost._database import connect, table_of
-from ..tune._memory import OOM_FACTOR
+from ..tune._observe import observe
 from ..whatif._read import read_workload
 from ..whatif._workload import Phase
 
@@ -30,7 +30,11 @@ class Step:
     peaks_bytes: list[int] = field(default_factory=list)
     """Of tasks that succeeded: exact, or upper bounds."""
     at_least_bytes: int = 0
-    """What a task needed at least that was killed as memory had run out."""
+    """What a task needed at least: its memory had run out, or it ended near its limit, or its peak is known from below only."""
+    short_of_memory: int = 0
+    """Tasks whose memory had run out, or that ended near their limit."""
+    lost: int = 0
+    """Tasks that were killed with a peak and a limit that nobody knows."""
     without_peak: int = 0
     failed: int = 0
     requested_bytes: int | None = None
@@ -63,22 +67,21 @@ def _read(path: str, steps: dict[tuple[str | None, str], Step], notes: list[str]
     work = read_workload(path, every=True)
     notes += [f"{os.path.basename(path)}: {note}" for note in work.notes if "replayed" not in note]
     recording = read(path)
+    needs = _needs(path)
     connection = connect()
     try:
-        for name in ("tasks", "programs", "processes", "hosts"):
+        for name in ("tasks", "programs", "hosts"):
             connection.register(name, recording.table(name))
         arch = ARCHES.get(table_of(connection, "SELECT architecture::VARCHAR AS arch FROM hosts")[0]["arch"], "")
         rows = {row["key"]: row for row in table_of(connection, """
             SELECT t.task_key::VARCHAR AS key, pipeline::VARCHAR AS pipeline, run::VARCHAR AS run, step::VARCHAR AS step,
-                task::VARCHAR AS task, main.tool AS tool, t.exit_code, t.exit_signal, peak_bytes, peak_at_most_bytes,
-                peak_at_least_bytes, requested_memory_bytes, requested_millicpus, requested_container::VARCHAR AS image,
-                storage_read_bytes, storage_written_bytes, network_sent_bytes, network_received_bytes, killed.killed
+                task::VARCHAR AS task, main.tool AS tool, requested_memory_bytes, requested_millicpus,
+                requested_container::VARCHAR AS image,
+                storage_read_bytes, storage_written_bytes, network_sent_bytes, network_received_bytes
             FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS place FROM tasks
                 WHERE task_key IS NOT NULL) AS t
             LEFT JOIN (SELECT task_key::VARCHAR AS key, arg_max(tool::VARCHAR, cpu_ns) AS tool FROM programs
                 WHERE tool IS NOT NULL GROUP BY 1) AS main ON main.key = t.task_key::VARCHAR
-            LEFT JOIN (SELECT task_key::VARCHAR AS key, bool_or(oom_killed) AS killed FROM processes GROUP BY 1) AS killed
-                ON killed.key = t.task_key::VARCHAR
             WHERE place = 1""")}
         # Of a fork that did not exec, the program is its parent's.
         programs = connection.execute("""SELECT DISTINCT task_key::VARCHAR, regexp_extract(exe::VARCHAR, '[^/]*$') FROM programs
@@ -97,24 +100,25 @@ def _read(path: str, steps: dict[tuple[str | None, str], Step], notes: list[str]
         step = step_of[task.key or ""] = steps.setdefault((pipeline, name), Step(pipeline, name))
         wall = task.end_ns - task.begin_ns
         spans.setdefault(id(step), []).extend([(task.begin_ns, 1), (task.end_ns, -1)])
-        peak = row["peak_bytes"] if row["peak_bytes"] is not None else row["peak_at_most_bytes"]
-        if row["killed"]:
-            step.at_least_bytes = max(step.at_least_bytes, round(OOM_FACTOR * (row["peak_bytes"] or row["peak_at_least_bytes"] or 0)))
+        need = needs[task.key or ""]
+        step.at_least_bytes = max(step.at_least_bytes, round(need["at_least_bytes"] or 0), round(need["seen_bytes"] or 0))
+        step.short_of_memory += need["at_least_bytes"] is not None
+        step.lost += need["outcome"] == "killed" and need["at_least_bytes"] is None
         step.requested_bytes = _larger(step.requested_bytes, row["requested_memory_bytes"])
         step.requested_cpus = _larger(step.requested_cpus, row["requested_millicpus"] and row["requested_millicpus"] / 1000)
         if row["image"]:
             step.images.add(row["image"])
         else:
             step.without_image += 1
-        if row["exit_code"] or row["exit_signal"] or row["killed"]:
-            step.failed += 1
+        if need["outcome"] != "succeeded":
+            step.failed += need["outcome"] != "unknown"
             continue
         step.phases.append(task.phases)
         step.walls_ns.append(wall)
-        if peak is None:
+        if need["peak_bytes"] is None:
             step.without_peak += 1
         else:
-            step.peaks_bytes.append(int(peak))
+            step.peaks_bytes.append(round(need["peak_bytes"]))
         if wall > 0:
             step.disk_bytes_per_s = max(step.disk_bytes_per_s, _sum(row, "storage_read_bytes", "storage_written_bytes") * 1e9 / wall)
             step.network_bytes_per_s = max(step.network_bytes_per_s,
@@ -132,6 +136,19 @@ def _read(path: str, steps: dict[tuple[str | None, str], Step], notes: list[str]
             now += change
             most = max(most, now)
         step.at_once = max(step.at_once, most)
+
+
+def _needs(path: str) -> dict[str, dict[str, Any]]:
+    """Of each task: how it ended, its peak, and what it needed at least, as `tracer tune` reads them."""
+    connection = connect()
+    try:
+        observe(connection, [path], [])
+        return {row["key"]: row for row in table_of(connection, """SELECT t.key, outcome,
+            CASE WHEN NOT is_lower_bound THEN o.used_gib * 1073741824 END AS peak_bytes, at_least_gib * 1073741824 AS at_least_bytes,
+            CASE WHEN is_lower_bound AND outcome = 'succeeded' THEN o.used_gib * 1073741824 END AS seen_bytes
+            FROM observed AS o JOIN tasks AS t USING (task) WHERE t.key IS NOT NULL""")}
+    finally:
+        connection.close()
 
 
 def _larger(one: Any, other: Any) -> Any:
