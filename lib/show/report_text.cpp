@@ -12,6 +12,7 @@
 #include "report/waste.hpp"
 #include "show/certificate_text.hpp"
 #include "show/character_width.hpp"
+#include "show/critical_path_text.hpp"
 #include "show/figures.hpp"
 #include "show/findings_text.hpp"
 #include "show/grid.hpp"
@@ -273,6 +274,7 @@ void append_certificate(std::string& out, const Report& report, std::optional<st
 ReportNotes format_notes(const Report& report, std::optional<std::size_t> columns) {
   ReportNotes notes;
   notes.findings = format_findings(report.findings, columns);
+  notes.paths = format_paths(report);
   append_pipelines(notes.pipelines, report);
   append_cgroups(notes.cgroups, report);
   notes.touched = format_touched(report);
@@ -282,8 +284,8 @@ ReportNotes format_notes(const Report& report, std::optional<std::size_t> column
   append_excused(notes.excused, report);
   append_survivors(notes.survivors, report, columns);
   append_certificate(notes.certificate, report, columns);
-  for (std::string* each :
-       {&notes.pipelines, &notes.cgroups, &notes.touched, &notes.engines, &notes.waste, &notes.certificate})
+  for (std::string* each : {&notes.paths, &notes.pipelines, &notes.cgroups, &notes.touched, &notes.engines,
+                            &notes.waste, &notes.certificate})
     *each = wrapped(*each, columns);
   return notes;
 }
@@ -295,9 +297,9 @@ std::string format_report(const std::string& title, const Report& report, std::o
                           std::optional<std::size_t> columns) {
   const ReportNotes notes = format_notes(report, columns);
   return fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth)) +
-         (notes.findings.empty() ? "" : notes.findings + '\n') + format_tables(report, by, columns) + notes.pipelines +
-         notes.cgroups + notes.touched + notes.engines + notes.waste + notes.failures + notes.excused +
-         notes.survivors + notes.certificate;
+         (notes.findings.empty() ? "" : notes.findings + '\n') + format_tables(report, by, columns) + notes.paths +
+         notes.pipelines + notes.cgroups + notes.touched + notes.engines + notes.waste + notes.failures +
+         notes.excused + notes.survivors + notes.certificate;
 }
 
 }  // namespace tracer::internal
