@@ -138,6 +138,7 @@ struct Report {
   std::uint64_t failures_seen = 0;  ///< The number of all failures, in events.
   Excused excused;
   std::vector<ProcessSample> survivors;
+  std::vector<CriticalPath> critical_paths;  ///< As in Summary.
   std::vector<Pipeline> pipelines;
   std::vector<CgroupMemory> cgroups;
   std::vector<BusyFile> files;  ///< As in Summary, like the next four.

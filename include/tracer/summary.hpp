@@ -67,6 +67,26 @@ struct SummaryRow {
   std::optional<TaskLedger> task_ledger;
 };
 
+/// A task on the critical path of its run.
+struct PathTask {
+  Key task_key = {};
+  std::string name;  ///< For people: "align (S1)"; "?": it has none.
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;  ///< Of one that has not finished: of the last event.
+  bool finished = false;
+};
+
+/// The tasks that a run could not have been shorter than: each read a file that the one before it had written, and
+/// began when that had ended.
+struct CriticalPath {
+  Key run_key = {};
+  std::vector<PathTask> tasks = {};  ///< In their order; one at least.
+  std::uint64_t at_least_ns = 0;     ///< What they took in all. What tasks pass on in other ways is not seen.
+  std::uint64_t at_most_ns = 0;      ///< The longest chain of tasks that did not overlap, whatever they needed.
+  bool by_files = false;             ///< False: which task needed which is not known; the longest one stands for all.
+  std::optional<std::uint64_t> without_task_ns = {};  ///< As in RunFinish. Absent: the run has not finished, either.
+};
+
 /// The tree of runs, steps, tasks and tools.
 enum class SummaryLevel {
   kRun,
@@ -227,6 +247,8 @@ class TRACER_EXPORT Summary {
   std::vector<Finding> findings() const;
   /// The last samples of processes that have not ended.
   std::vector<ProcessSample> survivors() const;
+  /// Of each run with tasks, in their order. Not of one with more tasks than are kept apart.
+  std::vector<CriticalPath> critical_paths() const;
   std::vector<Pipeline> pipelines() const;    ///< Those that waited longest first.
   std::vector<CgroupMemory> cgroups() const;  ///< Those with the highest peak first.
   std::vector<BusyFile> files() const;        ///< At most kMostBusy; those with most bytes first, as the next three.

@@ -21,7 +21,7 @@ constexpr std::uint64_t kGotThem_percent = 75;
 /// One that is open stays so until its share is this part of its threshold.
 constexpr std::uint64_t kStays_percent = 80;
 constexpr std::uint64_t kWindow_ns = 5'000'000'000;
-/// Where so little is computed, or so much, it is not by one thread.
+/// Where so little could be computed, or so much, it is not by one thread.
 constexpr std::uint64_t kSerialFrom_millicpus = 500;
 constexpr std::uint64_t kSerialTo_millicpus = 1250;
 
@@ -62,6 +62,7 @@ void SlownessFindings::saw(const ProcessSpan& span) {
   work.reclaim_ns += span.change.ledger.reclaim_ns;
   work.swap_ns += span.change.ledger.swap_ns;
   work.usage.cpu_ns += span.change.cpu_ns;
+  work.usage.queued_ns += span.change.queued_ns;
   // A part of that was before this window.
   if (span.to_ns - span.from_ns > kWindow_ns && span.change.cpu_ns > kWindow_ns / 10) work.usage.known = false;
   const auto take = [&](Most& most, std::uint64_t wait_ns) {
@@ -218,7 +219,7 @@ void SlownessFindings::look_at_queue(const Scope& scope) {
   }
 }
 
-/// Used several CPUs before, and now for a long time no more than one.
+/// Used several CPUs before, and now for a long time has wanted no more than one, whether or not it got that.
 void SlownessFindings::look_at_usage(const Scope& scope) {
   Usage& usage = scope.work.usage;
   const std::uint64_t now_ns = scope.figures.now_ns;
@@ -227,10 +228,11 @@ void SlownessFindings::look_at_usage(const Scope& scope) {
   const Most busiest = usage.busiest;
   if (length_ns >= kWindow_ns || !usage.known) {
     const std::uint64_t used = millicpus(usage.cpu_ns, length_ns);
-    const bool serial = usage.known && used >= kSerialFrom_millicpus && used <= kSerialTo_millicpus;
+    const std::uint64_t wanted = millicpus(usage.cpu_ns + usage.queued_ns, length_ns);
+    const bool serial = usage.known && wanted >= kSerialFrom_millicpus && wanted <= kSerialTo_millicpus;
     if (usage.known) usage.best_millicpus = std::max(usage.best_millicpus, used);
     usage.serial_since_ns = !serial ? 0 : usage.serial_since_ns != 0 ? usage.serial_since_ns : usage.from_ns;
-    usage = {now_ns, 0, true, usage.best_millicpus, usage.serial_since_ns, {}};
+    usage = {now_ns, 0, 0, true, usage.best_millicpus, usage.serial_since_ns, {}};
   }
   const std::uint64_t tail_ns = usage.serial_since_ns == 0 ? 0 : now_ns - std::min(usage.serial_since_ns, now_ns);
   const std::uint64_t share = percent(tail_ns, scope.wall_ns);
@@ -243,7 +245,11 @@ void SlownessFindings::look_at_usage(const Scope& scope) {
   if (busiest.process) draft.evidence.push_back(words("program", busiest.process->program->tool.value_or("?")));
   if (scope.figures.requested.millicpus)
     draft.evidence.push_back(words("requested_cpus", cpus_text(*scope.figures.requested.millicpus)));
-  const bool holds = usage.best_millicpus >= limit(draft.code, "least_millicpus") &&
+  // Where there are few CPUs, nearly all of them.
+  const std::uint64_t nearly_all = scope.figures.cpus < 2
+                                       ? limit(draft.code, "least_millicpus")
+                                       : scope.figures.cpus * limit(draft.code, "least_percent_of_all") * 10;
+  const bool holds = usage.best_millicpus >= std::min(limit(draft.code, "least_millicpus"), nearly_all) &&
                      tail_ns >= limit(draft.code, "least_tail_ns") && share >= limit(draft.code, "least_percent");
   decide(std::move(draft), holds, usage.serial_since_ns == 0, scope);
 }

@@ -62,7 +62,8 @@ class SlownessFindings {
   /// How many CPUs it used, in windows of some seconds.
   struct Usage {
     std::uint64_t from_ns = 0;
-    std::uint64_t cpu_ns = 0;
+    std::uint64_t cpu_ns = 0;  ///< Of the window, as queued_ns.
+    std::uint64_t queued_ns = 0;
     bool known = true;
     std::uint64_t best_millicpus = 0;
     std::uint64_t serial_since_ns = 0;  ///< 0: it is not.

@@ -41,7 +41,7 @@ std::vector<Turn> turns_of(const std::vector<TaskSpan>& tasks) {
 
 }  // namespace
 
-CriticalPath path_by_files(const std::vector<TaskSpan>& tasks, const std::vector<TaskFile>& files) {
+LongestPath path_by_files(const std::vector<TaskSpan>& tasks, const std::vector<TaskFile>& files) {
   std::vector<std::vector<std::size_t>> read(tasks.size());
   std::vector<std::vector<std::size_t>> written(tasks.size());
   for (const TaskFile& each : files) {
@@ -69,7 +69,7 @@ CriticalPath path_by_files(const std::vector<TaskSpan>& tasks, const std::vector
       if (!fresh && chain.length_ns > chains[writer->second].length_ns) writer->second = turn.task;
     }
   }
-  CriticalPath path;
+  LongestPath path;
   if (last == kNoTask) return path;
   path.length_ns = chains[last].length_ns;
   for (std::size_t at = last; at != kNoTask; at = chains[at].before) path.tasks.push_back(at);
@@ -77,7 +77,7 @@ CriticalPath path_by_files(const std::vector<TaskSpan>& tasks, const std::vector
   return path;
 }
 
-CriticalPath path_by_times(const std::vector<TaskSpan>& tasks) {
+LongestPath path_by_times(const std::vector<TaskSpan>& tasks) {
   // As if each needed all that ended before it.
   std::vector<TaskFile> all;
   for (std::size_t i = 0; i < tasks.size(); ++i) all.push_back({i, 0, true, true});

@@ -22,15 +22,15 @@ struct TaskFile {
   bool writes = false;
 };
 
-struct CriticalPath {
+struct LongestPath {
   std::vector<std::size_t> tasks = {};  ///< In their order. More than one: what they passed on is known.
   std::uint64_t length_ns = 0;          ///< What they took in all.
 };
 
 /// The longest chain of tasks of which each read a file that the one before it had written, and began when that had
 /// ended. A lower bound, as what is passed on otherwise is not seen.
-CriticalPath path_by_files(const std::vector<TaskSpan>& tasks, const std::vector<TaskFile>& files);
+LongestPath path_by_files(const std::vector<TaskSpan>& tasks, const std::vector<TaskFile>& files);
 /// The longest chain of tasks of which none overlaps: an upper bound, whatever they need.
-CriticalPath path_by_times(const std::vector<TaskSpan>& tasks);
+LongestPath path_by_times(const std::vector<TaskSpan>& tasks);
 
 }  // namespace tracer::internal

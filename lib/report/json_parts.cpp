@@ -65,6 +65,24 @@ void put_bound(JsonBuilder& json, const ReportRow& row) {
   json.put("bound_share", row.bound_share);
 }
 
+void put_path(JsonBuilder& json, const CriticalPath* path) {
+  if (path == nullptr) return;
+  json.put("without_task_ns", path->without_task_ns);
+  json.object("critical_path", [&] {
+    json.put("basis", std::string_view(path->by_files ? "files" : "longest task"));
+    json.put("length_ns_at_least", path->at_least_ns);
+    json.put("length_ns_at_most", path->at_most_ns);
+    json.list("tasks", path->tasks, [&](const PathTask& task) {
+      json.object([&] {
+        json.put("task_key", task.task_key);
+        json.put("name", task.name);
+        json.put("begin_ns", task.begin_ns);
+        json.put(task.finished ? "end_ns" : "last_ns", task.end_ns);
+      });
+    });
+  });
+}
+
 void put_finding(JsonBuilder& json, const Finding& finding) {
   json.object([&] {
     json.put("finding_key", finding.finding_key);

@@ -19,6 +19,9 @@ void put_time(JsonBuilder& json, const std::vector<TimeShare>& time);
 /// `time`, `task_ledger`, `bound_by` and `bound_share`.
 void put_bound(JsonBuilder& json, const ReportRow& row);
 
+/// `without_task_ns` and `critical_path`. Null: there is none.
+void put_path(JsonBuilder& json, const CriticalPath* path);
+
 /// A whole object.
 void put_finding(JsonBuilder& json, const Finding& finding);
 

@@ -306,6 +306,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.failures_seen = summary.failed();
   report.excused = summary.excused();
   report.survivors = summary.survivors();
+  report.critical_paths = summary.critical_paths();
   report.pipelines = summary.pipelines();
   report.files = summary.files();
   report.peers = summary.peers();

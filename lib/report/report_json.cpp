@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/report.hpp>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,13 +22,14 @@ using internal::put_finding;
 using internal::put_labels;
 using internal::put_process;
 
-void put_row(JsonBuilder& json, const ReportRow& row, const Context& labels) {
+void put_row(JsonBuilder& json, const ReportRow& row, const Context& labels, const CriticalPath* path = nullptr) {
   json.object([&] {
     json.put("name", row.name);
     put_labels(json, labels);
     if (row.process) put_process(json, *row.process);
     internal::each_row_figure([&](const auto& figure) { json.put(figure.name, internal::known(row, figure)); });
     internal::put_bound(json, row);
+    internal::put_path(json, path);
     internal::put_requested(json, row.requested);
   });
 }
@@ -56,10 +59,18 @@ void collect(const std::vector<ReportNode>& nodes, SummaryLevel level, const Con
   }
 }
 
+const CriticalPath* path_of(const Report& report, const std::optional<Key>& run) {
+  const auto path = std::find_if(report.critical_paths.begin(), report.critical_paths.end(),
+                                 [&](const CriticalPath& each) { return each.run_key == run; });
+  return path == report.critical_paths.end() ? nullptr : &*path;
+}
+
 void put_level(JsonBuilder& json, std::string_view name, const Report& report, SummaryLevel level) {
   std::vector<LabeledRow> rows;
   collect(report.tree, level, {}, rows);
-  json.list(name, rows, [&json](const LabeledRow& each) { put_row(json, *each.row, each.labels); });
+  json.list(name, rows, [&](const LabeledRow& each) {
+    put_row(json, *each.row, each.labels, level == SummaryLevel::kRun ? path_of(report, each.labels.run_key) : nullptr);
+  });
 }
 
 void put_certificate(JsonBuilder& json, const Completeness& certificate) {

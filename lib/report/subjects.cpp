@@ -7,7 +7,6 @@
 #include "base/number.hpp"
 #include "context/task_name.hpp"
 #include "report/bound_by.hpp"
-#include "report/critical_path.hpp"
 #include "report/parallelism.hpp"
 #include "report/time_shares.hpp"
 
@@ -207,7 +206,6 @@ void Subjects::add_finish(const Finish& finish, bool is_run) {
     in->memory_bytes = Figure{*totals.peak_at_least_bytes, Bound::kAtLeast};
   }
   if constexpr (std::is_same_v<Finish, TaskFinish>) in->requested = finish.requested;
-  if constexpr (std::is_same_v<Finish, RunFinish>) in->without_task_ns = finish.without_task_ns;
   failures_[number_of(is_run ? finish.context->run_key : finish.context->task_key)] = totals.failures;
 }
 
@@ -216,7 +214,8 @@ void Subjects::add(const Event& event) {
     if (first_ns_ == 0) first_ns_ = time_ns;
     last_ns_ = std::max(last_ns_, time_ns);
   }
-  uses_.add(event, 0, 0);
+  paths_.add(event);
+  awaited_.add(event);
   if (const auto* finding = event.get_if<Finding>()) return findings_.add(*finding);
   if (const auto* exit = event.get_if<ProcessExit>()) return saw(*exit);
   if (const auto* sample = event.get_if<ProcessSample>()) {
@@ -255,13 +254,13 @@ void Subjects::finish() {
   for (const auto& [pid, process] : living_) add_process(process);
   living_.clear();
   for (auto& [key, each] : scopes_) settle(each);
-  lineage_ = uses_.build();
 }
 
 const SubjectScope* Subjects::scope_by(const std::optional<Key>& key) const {
   const auto known = scopes_.find(number_of(key));
   return key && known != scopes_.end() ? &known->second : nullptr;
 }
+const SubjectScope* Subjects::task_by(Key key) const { return scope_by(key); }
 const SubjectScope* Subjects::task_of(const Context& context) const { return scope_by(context.task_key); }
 const SubjectScope* Subjects::run_of(const Context& context) const { return scope_by(context.run_key); }
 
@@ -370,32 +369,17 @@ std::vector<BusyWhile> Subjects::devices_of(const Subject& subject) const {
   return all;
 }
 
-std::optional<RunPath> Subjects::path_of(const SubjectScope& run) const {
-  if (!run.is_run || !run.context->run_key) return std::nullopt;
-  std::vector<const SubjectScope*> of_run;
-  for (const SubjectScope* task : tasks())
-    if (task->context->run_key == run.context->run_key) of_run.push_back(task);
-  if (of_run.empty()) return std::nullopt;
-  std::vector<TaskSpan> spans;
-  std::unordered_map<std::uint64_t, std::size_t> places;
-  for (const SubjectScope* task : of_run) {
-    places.emplace(number_of(task->context->task_key), spans.size());
-    spans.push_back({task->begin_ns, task->end_ns});
-  }
-  std::vector<TaskFile> files;
-  for (const LineageEdge& edge : lineage_.edges) {
-    const LineageTask& task = lineage_.tasks[edge.task];
-    const auto place = places.find(number_of(task.task_key));
-    if (task.task_key && place != places.end())
-      files.push_back({place->second, edge.file, edge.mode != FileMode::kWrite, edge.mode != FileMode::kRead});
-  }
-  const CriticalPath path = path_by_files(spans, files);
-  RunPath made;
-  for (const std::size_t place : path.tasks) made.tasks.push_back(of_run[place]);
-  made.length_ns = path.length_ns;
-  made.at_most_ns = path_by_times(spans).length_ns;
-  made.by_files = path.tasks.size() > 1;
-  return made;
+std::vector<AwaitedTask> Subjects::awaited_by(const Subject& subject) const {
+  const SubjectScope* const task = subject.scope;
+  if (task == nullptr || task->is_run || !task->ledger) return {};
+  std::vector<AwaitedTask> awaited;
+  for (const auto& [key, wait_ns] : awaited_.awaited_by(*task->context->task_key, task->ledger->pipe_ns))
+    if (const SubjectScope* const other = scope_by(key)) awaited.push_back({other, wait_ns});
+  return awaited;
+}
+
+std::optional<CriticalPath> Subjects::path_of(const SubjectScope& run) const {
+  return run.is_run && run.context->run_key ? paths_.path_of(*run.context->run_key) : std::nullopt;
 }
 
 ReportRow row_of_subject(const Subject& subject) {

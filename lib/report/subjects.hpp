@@ -15,8 +15,9 @@
 #include <tracer/event.hpp>
 #include <tracer/report.hpp>
 
+#include "report/awaited_tasks.hpp"
 #include "report/finding_list.hpp"
-#include "report/lineage.hpp"
+#include "report/run_paths.hpp"
 
 namespace tracer::internal {
 
@@ -62,22 +63,19 @@ struct SubjectScope {
   std::vector<SubjectProcess> largest = {};                ///< Most CPU first, without the engine's own.
   std::vector<SubjectProcess> longest = {};                ///< Likewise, those that lived longest.
   std::vector<SubjectProcess> failures = {};               ///< The first of them.
-  std::optional<std::uint64_t> without_task_ns = {};       ///< Of a run: RunFinish::without_task_ns.
   std::map<std::string, std::uint64_t> disk_wait_ns = {};  ///< Of threads that ended, by device: lower bounds.
-};
-
-/// The tasks of a run that it could not have been shorter than.
-struct RunPath {
-  std::vector<const SubjectScope*> tasks = {};  ///< In their order: which needed which, by the files they passed on.
-  std::uint64_t length_ns = 0;                  ///< What they took in all: a lower bound.
-  std::uint64_t at_most_ns = 0;                 ///< The longest chain of tasks that did not overlap.
-  bool by_files = false;  ///< False: it is not known who needed what; the longest task stands for all.
 };
 
 /// Another task or run that ran at the same time.
 struct Neighbor {
   const SubjectScope* scope = nullptr;
   std::uint64_t together_ns = 0;
+};
+
+/// Another task, whose processes had the other ends of pipes that a task waited for.
+struct AwaitedTask {
+  const SubjectScope* scope = nullptr;
+  std::uint64_t wait_ns = 0;  ///< For which the task as a whole did: part of its TaskLedger::pipe_ns.
 };
 
 /// A block device while a subject ran, for the whole host.
@@ -115,6 +113,7 @@ class Subjects {
   /// What there is to ask for, the slowest first.
   std::vector<const SubjectScope*> tasks() const;
   std::vector<const SubjectScope*> runs() const;
+  const SubjectScope* task_by(Key key) const;
   const SubjectScope* task_of(const Context& context) const;
   const SubjectScope* run_of(const Context& context) const;
 
@@ -124,8 +123,10 @@ class Subjects {
   /// Those with most CPU time while both ran come first.
   std::vector<Neighbor> neighbors_of(const Subject& subject) const;
   std::vector<BusyWhile> devices_of(const Subject& subject) const;
-  /// Absent: it has no tasks. After finish().
-  std::optional<RunPath> path_of(const SubjectScope& run) const;
+  /// The longest first. Empty: of a run, and of a task whose ledger is not known.
+  std::vector<AwaitedTask> awaited_by(const Subject& subject) const;
+  /// As in RunPaths.
+  std::optional<CriticalPath> path_of(const SubjectScope& run) const;
 
   std::uint64_t first_ns() const noexcept { return first_ns_; }
   std::uint64_t last_ns() const noexcept { return last_ns_; }
@@ -156,8 +157,8 @@ class Subjects {
   std::vector<SubjectProcess> of_pid_;                                      ///< Those that had it, one after the other.
   std::unordered_map<std::uint64_t, std::vector<FailedProcess>> failures_;  ///< Of finished scopes, by key.
   std::vector<DeviceUse> devices_;
-  LineageBuilder uses_;
-  LineageGraph lineage_;  ///< Since finish().
+  RunPaths paths_;
+  AwaitedTasks awaited_;
   FindingList findings_;
   std::uint64_t first_ns_ = 0;
   std::uint64_t last_ns_ = 0;

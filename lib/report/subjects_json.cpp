@@ -71,22 +71,21 @@ void put_neighbors(JsonBuilder& json, const Subjects& subjects, const Subject& s
   });
 }
 
-void put_path(JsonBuilder& json, const Subjects& subjects, const SubjectScope& run) {
-  const auto path = subjects.path_of(run);
-  if (!path) return;
-  json.object("critical_path", [&] {
-    json.put("basis", std::string_view(path->by_files ? "files" : "longest task"));
-    json.put("length_ns_at_least", path->length_ns);
-    json.put("length_ns_at_most", path->at_most_ns);
-    json.list("tasks", path->tasks, [&](const SubjectScope* task) {
-      json.object([&] {
-        json.put("task_key", task->context->task_key);
-        json.put("name", name_of_scope(*task));
-        json.put("begin_ns", task->begin_ns);
-        json.put(task->finished ? "end_ns" : "last_ns", task->end_ns);
-      });
+void put_awaited(JsonBuilder& json, const Subjects& subjects, const Subject& subject) {
+  const std::vector<AwaitedTask> awaited = subjects.awaited_by(subject);
+  if (awaited.empty()) return;
+  json.list("waits_for", awaited, [&](const AwaitedTask& each) {
+    json.object([&] {
+      json.put("task_key", each.scope->context->task_key);
+      json.put("name", name_of_scope(*each.scope));
+      json.put("wait_ns", each.wait_ns);
     });
   });
+}
+
+void put_path(JsonBuilder& json, const Subjects& subjects, const SubjectScope& run) {
+  const auto path = subjects.path_of(run);
+  put_path(json, path ? &*path : nullptr);
 }
 
 }  // namespace
@@ -110,7 +109,7 @@ std::string to_json(const Subjects& subjects, const Subject& subject) {
     json.put("disk_wait_device", disk_wait_device_of(subject));
     json.put("parallelism", row.parallelism);
     if (subject.scope != nullptr) {
-      json.put("without_task_ns", subject.scope->without_task_ns);
+      put_awaited(json, subjects, subject);
       put_path(json, subjects, *subject.scope);
       put_processes(json, "largest", subject.scope->largest);
       put_processes(json, "longest", subject.scope->longest);
@@ -131,7 +130,6 @@ std::string to_json(const Subjects& subjects) {
     json.list("runs", subjects.runs(), [&](const SubjectScope* run) {
       json.object([&] {
         put_scope(json, *run);
-        json.put("without_task_ns", run->without_task_ns);
         put_path(json, subjects, *run);
       });
     });

@@ -194,16 +194,40 @@ void add(ReportCost& cost, const ReportCost& more) {
   cost.cpu_share.reset();
 }
 
-/// What begins and ends, on another clock.
+/// On another clock.
+std::uint64_t moved_by(std::uint64_t time_ns, std::int64_t by_ns) {
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(time_ns) + by_ns);
+}
+
+/// What begins and ends, likewise.
 void move_times(ReportRow& row, std::int64_t by_ns) {
   if (row.first_start_ns == 0) return;
-  row.first_start_ns = static_cast<std::uint64_t>(static_cast<std::int64_t>(row.first_start_ns) + by_ns);
-  row.last_end_ns = static_cast<std::uint64_t>(static_cast<std::int64_t>(row.last_end_ns) + by_ns);
+  row.first_start_ns = moved_by(row.first_start_ns, by_ns);
+  row.last_end_ns = moved_by(row.last_end_ns, by_ns);
+}
+
+/// Of a run whose tasks ran on several machines no path is known: each has seen a part.
+std::vector<CriticalPath> paths_of(const std::vector<Report>& reports,
+                                   const std::vector<std::int64_t>& wall_offsets_ns) {
+  std::map<Key, std::size_t> times_seen;
+  for (const Report& report : reports)
+    for (const CriticalPath& path : report.critical_paths) ++times_seen[path.run_key];
+  std::vector<CriticalPath> all;
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    for (const CriticalPath& path : reports[i].critical_paths) {
+      if (times_seen[path.run_key] > 1) continue;
+      all.push_back(path);
+      for (PathTask& task : all.back().tasks) {
+        task.begin_ns = moved_by(task.begin_ns, wall_offsets_ns[i] - wall_offsets_ns.front());
+        task.end_ns = moved_by(task.end_ns, wall_offsets_ns[i] - wall_offsets_ns.front());
+      }
+    }
+  return all;
 }
 
 void move_times(Finding& finding, std::int64_t by_ns) {
   for (std::uint64_t* time : {&finding.time_ns, &finding.first_ns, &finding.last_ns})
-    if (*time != 0) *time = static_cast<std::uint64_t>(static_cast<std::int64_t>(*time) + by_ns);
+    if (*time != 0) *time = moved_by(*time, by_ns);
 }
 
 void move_times(std::vector<ReportNode>& nodes, std::int64_t by_ns) {
@@ -310,6 +334,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     add(all.completeness, more.completeness);
     add(all.cost, more.cost);
   }
+  all.critical_paths = paths_of(reports, wall_offsets_ns);
   internal::rank(all.findings);
   std::stable_sort(all.processes.begin(), all.processes.end(), has_more_cpu);
   return all;

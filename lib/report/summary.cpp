@@ -11,6 +11,7 @@
 #include "report/cgroup_peaks.hpp"
 #include "report/failures.hpp"
 #include "report/finding_list.hpp"
+#include "report/run_paths.hpp"
 #include "report/sums.hpp"
 #include "report/touched.hpp"
 
@@ -34,6 +35,7 @@ class Summary::Impl {
   SummaryRow total() const;
 
   internal::PipeGraph pipes;
+  internal::RunPaths paths;
   internal::FindingList findings;
   internal::CgroupPeaks cgroups;
   internal::Touched touched;
@@ -143,6 +145,7 @@ void Summary::Impl::add_own_work(const OwnWork& work) {
 
 void Summary::Impl::add(const Event& event) {
   with_living_.reset();
+  paths.add(event);
   if (const auto* start = event.get_if<ProcessStart>()) {
     chains_.saw(start->process);
   } else if (const auto* exec = event.get_if<ProcessExec>()) {
@@ -271,6 +274,7 @@ const std::vector<Failure>& Summary::failures() const noexcept { return impl_->f
 std::uint64_t Summary::failed() const noexcept { return impl_->failures.count(); }
 const Excused& Summary::excused() const noexcept { return impl_->excused; }
 std::vector<ProcessSample> Summary::survivors() const { return impl_->survivors(); }
+std::vector<CriticalPath> Summary::critical_paths() const { return impl_->paths.paths(); }
 std::vector<Pipeline> Summary::pipelines() const { return impl_->pipes.pipelines(); }
 std::vector<CgroupMemory> Summary::cgroups() const { return impl_->cgroups.largest_first(); }
 std::vector<BusyFile> Summary::files() const { return impl_->touched.files(); }

@@ -90,6 +90,7 @@ void write_parts(JsonBuilder& json, const Report& report, const ReportNotes& not
     part.text = visible_lines(text);
     parts.push_back(std::move(part));
   };
+  add_text("paths", "Critical paths", notes.paths);
   add_text("pipelines", "Pipes", notes.pipelines);
   add_text("cgroups", "Memory of cgroups", notes.cgroups);
   add_text("touched", "Files, network, disks, GPUs", notes.touched);

@@ -12,6 +12,7 @@
 #include "report/waste.hpp"
 #include "show/certificate_text.hpp"
 #include "show/character_width.hpp"
+#include "show/critical_path_text.hpp"
 #include "show/figures.hpp"
 #include "show/findings_text.hpp"
 #include "show/grid.hpp"
@@ -29,6 +30,7 @@ constexpr double kNotableEngine = 0.05;
 constexpr std::size_t kMostNameWidth = 32;
 constexpr std::size_t kMostCommandWidth = 100;
 constexpr std::size_t kMostTitleWidth = 200;
+constexpr std::size_t kMostFailuresListed = 20;
 constexpr std::size_t kMostSurvivors = 20;
 constexpr std::size_t kMostPipelines = 5;
 constexpr std::size_t kMostCgroups = 10;
@@ -66,10 +68,23 @@ std::string status_of(const Failure& failure) {
   return fmt::format("status {}", failure.exit_code.value_or(0));
 }
 
+/// "bash (3 processes), make": those of one name that follow each other, such as subshells and their shell, are one.
+std::string names_of(const std::vector<std::shared_ptr<const Process>>& processes) {
+  std::string names;
+  for (std::size_t i = 0; i < processes.size();) {
+    const std::string name = tool_of(*processes[i]);
+    std::size_t times = 1;
+    while (i + times < processes.size() && tool_of(*processes[i + times]) == name) ++times;
+    names += (names.empty() ? "" : ", ") + name + (times > 1 ? fmt::format(" ({} processes)", times) : "");
+    i += times;
+  }
+  return names;
+}
+
 /// What came of it: of all like it, where there are several.
 std::string outcome_of(const Failure& failure) {
   std::string text;
-  for (const auto& process : failure.passed_on_by) text += (text.empty() ? "passed on by " : ", ") + tool_of(*process);
+  if (!failure.passed_on_by.empty()) text = "passed on by " + names_of(failure.passed_on_by);
   if (failure.ignored_by) text += (text.empty() ? "ignored by " : "; ignored by ") + tool_of(*failure.ignored_by);
   if (failure.count == 1) return text;
   std::string counts;
@@ -162,7 +177,8 @@ void append_failures(std::string& out, const Report& report, std::optional<std::
   if (report.failures_seen == 0) return;
   out += fmt::format("\n{} failed:\n", report.failures_seen);
   std::uint64_t shown = 0;
-  for (const Failure& failure : report.failures) {
+  for (std::size_t i = 0; i < std::min(kMostFailuresListed, report.failures.size()); ++i) {
+    const Failure& failure = report.failures[i];
     const Process& process = *failure.process;
     const std::string head = fmt::format("  {}  {}  pid {}  ", tool_of(process), status_of(failure), process.pid);
     append_with_command(out, head, process, columns);
@@ -171,7 +187,7 @@ void append_failures(std::string& out, const Report& report, std::optional<std::
     shown += failure.count;
   }
   if (report.failures_seen > shown)
-    out += fmt::format("  {} {} more\n", symbols().ellipsis, report.failures_seen - shown);
+    out += fmt::format("  {} and {} more: --by tool counts all\n", symbols().ellipsis, report.failures_seen - shown);
 }
 
 void append_excused(std::string& out, const Report& report) {
@@ -256,6 +272,7 @@ void append_certificate(std::string& out, const Report& report, std::optional<st
 ReportNotes format_notes(const Report& report, std::optional<std::size_t> columns) {
   ReportNotes notes;
   notes.findings = format_findings(report.findings, columns);
+  notes.paths = format_paths(report);
   append_pipelines(notes.pipelines, report);
   append_cgroups(notes.cgroups, report);
   notes.touched = format_touched(report);
@@ -265,8 +282,8 @@ ReportNotes format_notes(const Report& report, std::optional<std::size_t> column
   append_excused(notes.excused, report);
   append_survivors(notes.survivors, report, columns);
   append_certificate(notes.certificate, report, columns);
-  for (std::string* each :
-       {&notes.pipelines, &notes.cgroups, &notes.touched, &notes.engines, &notes.waste, &notes.certificate})
+  for (std::string* each : {&notes.paths, &notes.pipelines, &notes.cgroups, &notes.touched, &notes.engines,
+                            &notes.waste, &notes.certificate})
     *each = wrapped(*each, columns);
   return notes;
 }
@@ -278,9 +295,9 @@ std::string format_report(const std::string& title, const Report& report, std::o
                           std::optional<std::size_t> columns) {
   const ReportNotes notes = format_notes(report, columns);
   return fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth)) +
-         (notes.findings.empty() ? "" : notes.findings + '\n') + format_tables(report, by, columns) + notes.pipelines +
-         notes.cgroups + notes.touched + notes.engines + notes.waste + notes.failures + notes.excused +
-         notes.survivors + notes.certificate;
+         (notes.findings.empty() ? "" : notes.findings + '\n') + format_tables(report, by, columns) + notes.paths +
+         notes.pipelines + notes.cgroups + notes.touched + notes.engines + notes.waste + notes.failures +
+         notes.excused + notes.survivors + notes.certificate;
 }
 
 }  // namespace tracer::internal

@@ -14,6 +14,7 @@ namespace tracer::internal {
 /// What stands around the table: each part is some lines, "" if there is nothing to say.
 struct ReportNotes {
   std::string findings;  ///< Above the table. The others are below it, and begin with an empty line.
+  std::string paths;     ///< Of runs: the critical path, and the time in which no task ran.
   std::string pipelines;
   std::string cgroups;
   std::string touched;  ///< Files, peers, devices and GPUs.

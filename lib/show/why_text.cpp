@@ -12,6 +12,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "show/critical_path_text.hpp"
 #include "show/figures.hpp"
 #include "show/findings_text.hpp"
 #include "show/grid.hpp"
@@ -92,7 +93,7 @@ std::string parallelism_text(double parallelism, const Requested& requested) {
   return fmt::format("  used {:.1f}{} CPUs while it computed\n", parallelism, of);
 }
 
-std::string time_text(const Subject& subject) {
+std::string time_text(const Subjects& subjects, const Subject& subject) {
   const ReportRow row = row_of_subject(subject);
   if (row.time.empty()) return "\nwhere its time went is not known\n";
   std::string out = fmt::format("\nwhere its time went: {}\n", time_bar(row.time));
@@ -111,6 +112,9 @@ std::string time_text(const Subject& subject) {
   }
   out += grid.text();
   if (row.parallelism) out += parallelism_text(*row.parallelism, subject.scope->requested);
+  for (const AwaitedTask& each : subjects.awaited_by(subject))
+    out += fmt::format("  waits for task {}: {}, by pipes\n", printable(name_of_scope(*each.scope), kMostSubjectName),
+                       format_duration(each.wait_ns));
   out += row.bound_share ? fmt::format("  bound by {}: {} of its time\n", row.bound_by, format_share(*row.bound_share))
                          : "  bound by nothing that stands out\n";
   return out;
@@ -152,27 +156,21 @@ std::string lives_text(const SubjectScope& scope) {
   return life_bars("processes over time", std::move(bars), scope.begin_ns, scope.end_ns, kMostLives);
 }
 
-/// "critical path: 12 tasks, 41 min of 47 min"
 std::string path_line(const Subjects& subjects, const SubjectScope& run) {
   const auto path = subjects.path_of(run);
-  if (!path) return {};
-  std::string out = fmt::format("critical path: {}, {} of {}", format_count(path->tasks.size(), "task", "tasks"),
-                                format_duration(path->length_ns), format_duration(run.end_ns - run.begin_ns));
-  out +=
-      path->by_files ? ", by the files that they passed on" : "; what tasks need is not known: this is the longest one";
-  if (path->at_most_ns > path->length_ns)
-    out += fmt::format(" (at most {}: tasks that did not overlap)", format_duration(path->at_most_ns));
-  if (run.without_task_ns) out += fmt::format("; no task ran for {}", format_duration(*run.without_task_ns));
-  return out + '\n';
+  return path ? format_path(*path, run.end_ns - std::min(run.begin_ns, run.end_ns)) : "";
 }
 
 std::string path_text(const Subjects& subjects, const SubjectScope& run) {
   const auto path = subjects.path_of(run);
   if (!path) return {};
   std::vector<LifeBar> bars;
-  for (const SubjectScope* task : path->tasks)
-    bars.push_back({name_of_scope(*task), "", task->begin_ns, task->end_ns,
-                    task->cpu_ns.value_or(0) >= (task->end_ns - std::min(task->begin_ns, task->end_ns)) / 2});
+  for (const PathTask& each : path->tasks) {
+    const SubjectScope* const task = subjects.task_by(each.task_key);
+    const std::uint64_t cpu_ns = task != nullptr ? task->cpu_ns.value_or(0) : 0;
+    bars.push_back({each.name, "", each.begin_ns, each.end_ns,
+                    cpu_ns >= (each.end_ns - std::min(each.begin_ns, each.end_ns)) / 2});
+  }
   return '\n' + path_line(subjects, run) +
          life_bars(path->tasks.size() > kMostPathTasks
                        ? fmt::format("the longest {} of its tasks over time", kMostPathTasks)
@@ -281,7 +279,7 @@ std::string why_text(const Subjects& subjects, const WhyOptions& options) {
 std::string why_text(const Subjects& subjects, const Subject& subject, const WhyOptions& options) {
   const auto head = subject.scope != nullptr ? scope_head(subjects, *subject.scope, options)
                                              : process_head(subjects, *subject.process, options);
-  std::string out = wrapped(head, options.columns) + time_text(subject);
+  std::string out = wrapped(head, options.columns) + time_text(subjects, subject);
   if (subject.scope != nullptr) {
     const SubjectScope& scope = *subject.scope;
     out += processes_text("processes, most CPU first; 'after' is since it began", scope.largest,

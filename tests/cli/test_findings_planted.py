@@ -152,18 +152,106 @@ int main(int count, char **words) {
   char data[16] = {0};
   int ends[2];
   int file = open(words[3], O_RDWR | O_CREAT, 0600);
+  int null = open("/dev/null", O_WRONLY);
   (void)count;
   if (pipe(ends)) return 1;
   /* By its own CPU time, however many others there are. */
   while (ran() < atof(words[2])) {
     for (int i = 0; i < 1000; ++i) {
       ssize_t done = !strcmp(words[1], "file") ? pwrite(file, data, 16, 0)
+                     : !strcmp(words[1], "null") ? write(null, data, 2)
                      : write(ends[1], data, 8) == 8 ? read(ends[0], data, 8) : -1;
       if (done < 1) return 1;
     }
   }
   return 0;
 }
+"""
+# So many processes at once; says how much of a CPU each second it got of them together.
+MANY = """
+import os, sys, time
+count, seconds, said = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
+begin = time.monotonic()
+def burn():
+    while time.monotonic() < begin + seconds: pass
+children = []
+for _ in range(count - 1):
+    child = os.fork()
+    if child == 0:
+        burn()
+        os._exit(0)
+    children.append(child)
+burn()
+for child in children: os.waitpid(child, 0)
+times = os.times()
+with open(said, "w") as file:
+    file.write(str((times.user + times.system + times.children_user + times.children_system) / (time.monotonic() - begin)))
+"""
+# Likewise threads, and then one alone: for a time by its own clock, or by CPU time of the thread.
+THREADS = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static double end;
+static double now(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return time.tv_sec + time.tv_nsec / 1e9;
+}
+static void *burn(void *nothing) {
+  while (now(CLOCK_MONOTONIC) < end) {}
+  return nothing;
+}
+int main(int count, char **words) {
+  pthread_t all[64];
+  int threads = atoi(words[1]);
+  double begin = now(CLOCK_MONOTONIC), seconds = atof(words[2]);
+  (void)count;
+  end = begin + seconds;
+  for (int i = 0; i < threads; ++i) pthread_create(&all[i], 0, burn, 0);
+  for (int i = 0; i < threads; ++i) pthread_join(all[i], 0);
+  FILE *said = fopen(words[3], "w");
+  fprintf(said, "%f", now(CLOCK_PROCESS_CPUTIME_ID) / (now(CLOCK_MONOTONIC) - begin));
+  fclose(said);
+  end = now(CLOCK_MONOTONIC) + atof(words[4]);
+  burn(0);
+  return 0;
+}
+"""
+# One process asks the device for all that it can give, past the cache, until the file `done` is there.
+HOG = """
+import mmap, os, sys
+file = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+size = os.fstat(file).st_size
+room, at = mmap.mmap(-1, 16 << 20), 0
+while not os.path.exists(sys.argv[2]):
+    os.preadv(file, [room], at)
+    at = (at + (16 << 20)) % size
+"""
+# Waits for storage until that was 7 s and 45 % of its time, by the kernel's own count; 3: others use this machine too much.
+WAITER = """
+import mmap, os, random, sys, time
+kind, path = sys.argv[1:]
+flags = {"reads": os.O_RDONLY | os.O_DIRECT, "writes": os.O_RDWR | os.O_CREAT | os.O_DSYNC, "syncs": os.O_RDWR | os.O_CREAT}
+file = os.open(path, flags[kind], 0o600)
+room = mmap.mmap(-1, 4096)
+def queued():
+    with open("/proc/thread-self/schedstat") as stat: return int(stat.read().split()[1]) / 1e9
+def busy():
+    device = os.stat(path).st_dev
+    with open(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat") as stat: return int(stat.read().split()[9]) / 1e3
+begin, line, cpu, before = time.monotonic(), queued(), time.thread_time(), busy()
+while True:
+    for _ in range(16):
+        if kind == "reads": os.preadv(file, [room], random.randrange(1 << 14) * 4096)
+        elif kind == "writes": os.pwrite(file, b"x" * 4096, random.randrange(64) * 4096)
+        else: os.pwrite(file, b"x" * 4096, 0), os.fsync(file)
+    took = time.monotonic() - begin
+    waited = took - (time.thread_time() - cpu) - (queued() - line)
+    if took > 13 and waited > 7 and waited > 0.45 * took: break
+    if took > 40: sys.exit(3)
+if busy() - before < 0.7 * took: sys.exit(3)
 """
 BURN = "import time\nend = time.monotonic() + 18\nwhile time.monotonic() < end: pass"
 WAIT_FOR_LOCK = "import sys, threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire(timeout=float(sys.argv[1]))"
@@ -230,12 +318,123 @@ class Threads(Planted):
             self.skipTest("needs a C compiler")
         program = self.path("pieces")
         subprocess.run(["cc", "-O1", "-o", program, self.write("pieces.c", PIECES)], check=True)
-        tasks = {kind: f"{program} {kind} 7 {self.path('out')}" for kind in ("file", "pipe")}
+        tasks = {kind: f"{program} {kind} 7 {self.path('out')}" for kind in ("file", "pipe", "null")}
         found = self.check("tiny_io", tasks)
-        for kind, bytes_per_call in (("file", 16), ("pipe", 8)):
+        for kind, bytes_per_call in (("file", 16), ("pipe", 8), ("null", 2)):
             figures = self.figures(found[kind], "tiny_io")
             self.assertEqual(figures["bytes_per_call"], bytes_per_call)
             self.assertGreaterEqual(figures["calls"], 1_000_000)
+
+
+class Cpus(Planted):
+    def setUp(self):
+        if not shutil.which("cc"):
+            self.skipTest("needs a C compiler")
+        super().setUp()
+        self.cpus = len(os.sched_getaffinity(0))
+        self.threads = self.path("threads")
+        subprocess.run(["cc", "-O1", "-pthread", "-o", self.threads, self.write("threads.c", THREADS)], check=True)
+        self.many = f"{PYTHON} {self.write('many.py', MANY)}"
+
+    def got(self, *names):
+        """How many CPUs the programs of these names used together."""
+        got = 0.0
+        for name in names:
+            with open(self.path(name), encoding="ascii") as file:
+                got += float(file.read())
+        return got
+
+    def test_more_at_once_than_cpus_beside_a_neighbor(self):
+        """The one is to blame, and its neighbor suffers."""
+        lone = f"{self.many} 1 22"
+        blamed = {"processes": f"{self.many} {4 * self.cpus} 20 {self.path('processes')}",
+                  "threads": f"{self.threads} {4 * self.cpus} 20 {self.path('threads.got')} 0",
+                  "shell": f"sh -c 'for i in $(seq {4 * self.cpus}); do {self.many} 1 20 {self.path('shell')}$i & done; wait; true'"}
+        said = {"processes": ["processes"], "threads": ["threads.got"], "shell": [f"shell{i + 1}" for i in range(4 * self.cpus)]}
+        shown = 0
+        for name, command in blamed.items():
+            with self.subTest(name):
+                found = self.found({name: command, "neighbor": f"{lone} {self.path('neighbor')}"})
+                certain = {finding["code"] for finding in found[name] if finding["confidence"] == "high"}
+                self.assertLessEqual(certain, {"oversubscribed"})
+                self.assertNotIn("oversubscribed", [finding["code"] for finding in found["neighbor"]])
+                if self.got(*said[name]) < 0.82 * os.cpu_count():
+                    continue
+                shown += 1
+                self.assertEqual([finding["code"] for finding in found[name]], ["oversubscribed"])
+                self.assertEqual(self.figures(found[name], "oversubscribed")["cpus"], str(os.cpu_count()))
+        if shown == 0:
+            self.skipTest("others have the CPUs of this machine")
+
+    def test_several_want_more_than_there_is(self):
+        """None of them alone wants more than there is."""
+        tasks = {"processes": f"{self.many} {self.cpus} 24 {self.path('processes')}",
+                 "threads": f"{self.threads} {self.cpus} 24 {self.path('threads.got')} 0",
+                 "lone": f"{self.many} 1 24 {self.path('lone')}"}
+        found = self.found(tasks)
+        codes = {name: [finding["code"] for finding in found[name]] for name in tasks}
+        for name in tasks:
+            self.assertLessEqual(set(codes[name]), {"cpu_contention"}, name)
+        if self.got("processes", "threads.got", "lone") < 0.85 * os.cpu_count():
+            self.skipTest("others have the CPUs of this machine")
+        self.assertEqual(codes, {name: ["cpu_contention"] for name in tasks})
+
+    def test_a_tail_that_one_cpu_works_on(self):
+        """Many at once, each at a time of its own, and then one for a minute, all at the same time."""
+        if os.cpu_count() < 2:
+            self.skipTest("needs 2 CPUs")
+        burn, said = self.write("tail.py", BURN.replace("18", "72")), {name: self.path(name) for name in ("processes", "shell")}
+        tasks = {"processes": f"sh -c '{self.many} {self.cpus} 12 {said['processes']}; sleep 28; {PYTHON} {burn}; true'",
+                 "shell": f"sh -c 'sleep 13; for i in $(seq {self.cpus}); do {self.many} 1 12 {said['shell']}$i & done; wait; sleep 14; {PYTHON} {burn}; true'",
+                 "threads": f"sh -c 'sleep 26; exec {self.threads} {self.cpus} 12 {self.path('threads.got')} 72'",
+                 "parallel": f"sh -c '{PYTHON} {burn} & {PYTHON} {burn} & wait; true'"}
+        # What computes all the time takes CPUs from the others: after them.
+        found = self.found({name: tasks[name] for name in ("processes", "shell", "threads")})
+        parallel = self.found({"parallel": tasks["parallel"]})
+        self.assertNotIn("serial_tail", [finding["code"] for finding in parallel["parallel"]])
+        got = {"processes": ["processes"], "shell": [f"shell{i + 1}" for i in range(self.cpus)], "threads": ["threads.got"]}
+        shown = [name for name in got if self.got(*got[name]) >= 0.97 * self.cpus]
+        for name in shown:
+            with self.subTest(name):
+                self.assertIn("serial_tail", [finding["code"] for finding in found[name]])
+                self.assertGreaterEqual(self.figures(found[name], "serial_tail")["tail_ns"], 60_000_000_000)
+        if not shown:
+            self.skipTest("others have the CPUs of this machine")
+
+
+class Disks(Planted):
+    def test_a_neighbor_keeps_the_disk_busy(self):
+        device = os.stat(self.folder).st_dev
+        if not os.path.exists(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"):
+            self.skipTest("the folder of the tests is on no disk")
+        big, done = self.path("big"), self.path("done")
+        with open(big, "wb") as file:
+            for _ in range(256):
+                file.write(os.urandom(1 << 20))
+            os.fsync(file.fileno())
+        waiter = self.write("waiter.py", WAITER)
+        kinds = {"reads": big, "writes": self.path("w"), "syncs": self.path("s")}
+        tasks = {kind: f"sh -c '{PYTHON} {waiter} {kind} {path}; echo $? > {self.path(kind)}.status'" for kind, path in kinds.items()}
+        tasks["hog"] = f"{PYTHON} {self.write('hog.py', HOG)} {big} {done}"
+        watch = f"sh -c 'until [ -e {self.path('reads')}.status ] && [ -e {self.path('writes')}.status ] && " \
+                f"[ -e {self.path('syncs')}.status ]; do sleep 0.2; done; : > {done}'"
+        found = self.found(tasks | {"watch": watch}, options=("--families", "waits,snapshots,files,disks"))
+        shown = 0
+        for kind in kinds:
+            with open(self.path(kind) + ".status", encoding="ascii") as file:
+                status = int(file.read())
+            self.assertIn(status, (0, 3))
+            certain = {finding["code"] for finding in found[kind] if finding["confidence"] == "high"}
+            self.assertLessEqual(certain, {"disk_wait"}, kind)
+            if status == 3:
+                continue
+            shown += 1
+            with self.subTest(kind):
+                self.assertIn("disk_contention", [finding["code"] for finding in found[kind]])
+                self.assertIn("hog", self.figures(found[kind], "disk_contention")["neighbor_task"])
+        self.assertNotIn("disk_contention", [finding["code"] for finding in found["hog"]])
+        if shown == 0:
+            self.skipTest("others use this machine, or its disk, too much")
 
 
 class Files(Planted):

@@ -8,6 +8,10 @@ import time
 import support
 from support import TRACERD, of_kind, parse_lines, text_of
 
+# Computes for 3 s of its own CPU time.
+JOB = """/usr/bin/python3 -c "import time
+while time.process_time() < 3: pass\""""
+
 
 def unshared(*flags):
     """Whether such a namespace can be made here."""
@@ -91,6 +95,28 @@ class PidNamespace(support.TestCase):
         self.assertGreaterEqual(len(ended), 2)
         self.assertEqual(len({event["pid_namespace"] for event in ended}), 2)
         self.assertNotIn(1, {event["pid"] for event in ended})
+
+    def test_a_task_in_a_namespace_below_is_counted(self):
+        """Both jobs compute for 3 s, after what may not be counted yet: else the bounds were as far apart as that."""
+        jobs = f"sleep 1; {JOB} & {JOB} & wait; true"
+        out = self.path("out.json")
+        result = subprocess.run([TRACERD, "run", "--json", out, "--", TRACERD, "task", "--step", "below", "--", *self.INSIDE,
+                                 "sh", "-c", jobs], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                timeout=support.DEADLINE_SECONDS, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        task, = of_kind(parse_lines(text_of(out)), "task_finish")
+        ledger = task["task_ledger"]
+        self.assertGreaterEqual(ledger["computing_at_most_ns"], 3_000_000_000)
+        self.assertLessEqual(ledger["computing_at_most_ns"] - ledger["computing_ns"], 1_500_000_000)
+
+    def test_a_session_in_a_namespace_has_ledgers_of_tasks(self):
+        _, events = self.traced(f"{TRACERD} task --step S -- sh -c '{JOB} & {JOB} & wait; true'; true")
+        task, = of_kind(events, "task_finish")
+        ledger = task["task_ledger"]
+        self.assertGreaterEqual(ledger["computing_at_most_ns"], 3_000_000_000)
+        self.assertLessEqual(ledger["computing_ns"], ledger["computing_at_most_ns"])
+        parts = sum(value for name, value in ledger.items() if name not in ("wall_ns", "computing_at_most_ns"))
+        self.assertEqual(parts, ledger["wall_ns"])
 
     def test_what_lives_is_met_by_its_pid(self):
         out = self.path("out.json")

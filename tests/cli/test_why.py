@@ -44,6 +44,20 @@ exit 0
 """
 
 
+# "use" waits for "make" from when it opens the FIFO on; "lone" for the script, which is in no task.
+FIFOS = """
+mkfifo f g
+"$TRACERD" task --step make --sample a -- sh -c 'until [ -e ready ]; do sleep 0.05; done; sleep 3; echo x > f; true' &
+"$TRACERD" task --step use --sample a -- sh -c ': > ready; cat f; sleep 0.3; true' &
+"$TRACERD" task --step lone --sample a -- sh -c ': > alone; cat g; true' &
+until [ -e alone ]; do sleep 0.05; done
+sleep 2
+echo x > g
+wait
+exit 0
+"""
+
+
 class Why(support.TestCase):
     def run_script(self, script, *options):
         path = self.path("r.tracer")
@@ -108,7 +122,7 @@ class Why(support.TestCase):
         self.assertIn("has no task, run or process 'nothing'", self.why(path, "nothing", status=1))
 
     def test_the_critical_path_of_a_run(self):
-        path, _ = self.run_script(CHAIN)
+        path, printed = self.run_script(CHAIN)
         run, = json.loads(self.why("--json", path))["runs"]
         critical = run["critical_path"]
         self.assertEqual([task["name"] for task in critical["tasks"]], ["make (a)", "use (a)", "join (a)"])
@@ -119,8 +133,27 @@ class Why(support.TestCase):
         self.assertLessEqual(critical["length_ns_at_most"], run["end_ns"] - run["begin_ns"])
         self.assertGreaterEqual(run["without_task_ns"], 500_000_000)
         self.assertRegex(self.why(path), r"critical path: 3 tasks, 1\.\d+ s of \d\.\d+ s, by the files")
+        row, = json.loads(self.tracerd("report", "--json", path).stdout)["runs"]
+        self.assertEqual((row["critical_path"], row["without_task_ns"]), (critical, run["without_task_ns"]))
+        line = r"\ncritical path: 3 tasks, 1\.\d+ s of \d\.\d+ s, by the files that they passed on"
+        self.assertRegex(printed, line)
+        self.assertRegex(self.tracerd("report", path).stdout, line)
+        self.assertRegex(self.tracerd("report", "--html", path).stdout, r'"title":"Critical paths","text":"critical path: 3 tasks')
         text = self.why(path, run["run_key"])
         self.assertRegex(text, r"its tasks over time \(.*\):\n  make \(a\) .*\n  use \(a\) .*\n  join \(a\) ")
+
+    def test_a_task_that_waits_for_another(self):
+        path, _ = self.run_script(FIFOS)
+        use, make, lone = (json.loads(self.why("--json", path, step)) for step in ("use", "make", "lone"))
+        wait, = use["waits_for"]
+        self.assertEqual((wait["task_key"], wait["name"]), (make["task_key"], make["name"]))
+        # Less than 3 s by how long its `cat` took to begin, on a busy machine.
+        self.assertGreaterEqual(wait["wait_ns"], 2_000_000_000)
+        self.assertLessEqual(wait["wait_ns"], use["task_ledger"]["pipe_ns"])
+        self.assertRegex(self.why(path, "use"), r"\n  waits for task make \(a\): [23]\.\d s, by pipes\n")
+        self.assertGreaterEqual(lone["task_ledger"]["pipe_ns"], 1_000_000_000)
+        for other in (make, lone):
+            self.assertNotIn("waits_for", other)
 
     def test_nothing_wrong(self):
         path, printed = self.run_script("true")

@@ -85,6 +85,12 @@ class Equal(TestCase):
             if head in cells:
                 self.assertEqual(cells[head], text_of(row, name), (row["name"], head))
 
+    def json_of(self, path):
+        tasks = [{"task_key": task.task_key, "name": task.name, "begin_ns": task.begin_ns,
+                  "end_ns" if task.finished else "last_ns": task.end_ns} for task in path.tasks]
+        return {"basis": path.basis, "length_ns_at_least": path.length_at_least_ns,
+                "length_ns_at_most": path.length_at_most_ns, "tasks": tasks}
+
     def check(self, path):
         report = tracer.read(path).report
         text = output_of(TRACERD, "report", "--json", path)
@@ -112,6 +118,9 @@ class Equal(TestCase):
         walk(report.tree)
         self.assertEqual(seen, {level: len(rows) for level, rows in below.items()})
         self.assertEqual([one["count"] for one in made["failures"]], [one.count for one in report.failures])
+        paths = {row["run_key"]: (row["critical_path"], row.get("without_task_ns")) for row in made["runs"]
+                 if "critical_path" in row}
+        self.assertEqual(paths, {path.run_key: (self.json_of(path), path.without_task_ns) for path in report.critical_paths})
         self.assertEqual([one["stages"] for one in made["pipes"]], [list(one.stages) for one in report.pipelines])
 
         for by in ("tool", "tree", None):

@@ -13,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include "builders.hpp"
+#include "report/run_paths.hpp"
 #include "report/subjects.hpp"
 
 using namespace tracer;
@@ -133,14 +134,14 @@ std::vector<Event> events_of(const Plan& plan, bool with_files = true) {
   return events;
 }
 
-std::optional<RunPath> path_in(const std::vector<Event>& events, std::vector<std::string>* names = nullptr) {
+std::optional<CriticalPath> path_in(const std::vector<Event>& events, std::vector<std::string>* names = nullptr) {
   Subjects subjects("");
   for (const Event& event : events) subjects.add(event);
   subjects.finish();
   REQUIRE(subjects.runs().size() == 1);
   auto path = subjects.path_of(*subjects.runs().front());
   if (path && names != nullptr)
-    for (const SubjectScope* task : path->tasks) names->push_back(*task->context->task_id);
+    for (const PathTask& task : path->tasks) names->push_back(*subjects.task_by(task.task_key)->context->task_id);
   return path;
 }
 
@@ -154,8 +155,8 @@ TEST_CASE("the critical path of 2,000 tasks on 4 slots is that of the plan") {
     const auto path = path_in(events_of(plan), &names);
     REQUIRE(path.has_value());
     CHECK(path->by_files);
-    CHECK(path->length_ns == plan.critical_ns());
-    CHECK(path->at_most_ns >= path->length_ns);
+    CHECK(path->at_least_ns == plan.critical_ns());
+    CHECK(path->at_most_ns >= path->at_least_ns);
     // It is one: each needed the one before it.
     std::uint64_t sum_ns = 0;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -165,7 +166,7 @@ TEST_CASE("the critical path of 2,000 tasks on 4 slots is that of the plan") {
       const auto& needs = plan.steps[task].needs;
       CHECK(std::find(needs.begin(), needs.end(), std::stoul(names[i - 1].substr(1))) != needs.end());
     }
-    CHECK(sum_ns == path->length_ns);
+    CHECK(sum_ns == path->at_least_ns);
   }
 }
 
@@ -178,13 +179,13 @@ TEST_CASE("where files are not known, the path lies between the longest task and
   REQUIRE(path->tasks.size() == 1);
   std::uint64_t longest_ns = 0;
   for (const Plan::Step& step : plan.steps) longest_ns = std::max(longest_ns, step.wall_ns);
-  CHECK(path->length_ns == longest_ns);
+  CHECK(path->at_least_ns == longest_ns);
   CHECK(path->at_most_ns >= plan.critical_ns());
 }
 
 TEST_CASE("who begins before the writer has ended did not wait for it, and nobody waits for itself") {
   const std::vector<TaskSpan> tasks = {{0, 10}, {5, 25}, {10, 15}, {30, 31}};
-  const CriticalPath path =
+  const LongestPath path =
       path_by_files(tasks, {{0, 1, false, true}, {1, 1, true, true}, {2, 1, true, false}, {3, 1, true, true}});
   // 1 began before 0 had ended; what it wrote, 3 has read.
   CHECK(path.tasks == std::vector<std::size_t>{1, 3});
@@ -192,4 +193,81 @@ TEST_CASE("who begins before the writer has ended did not wait for it, and nobod
   CHECK(path_by_times(tasks).length_ns == 21);
   CHECK(path_by_files({}, {}).tasks.empty());
   CHECK(path_by_files({{0, 10}, {10, 15}}, {{0, 1, false, true}, {1, 1, true, false}}).length_ns == 15);
+}
+
+TEST_CASE("a report has the same path, and of a run on several machines none") {
+  Plan plan = Plan::made(300, 5);
+  plan.run_on(4);
+  const std::vector<Event> events = events_of(plan);
+  Summary summary;
+  for (const Event& event : events) summary.add(event);
+  const Report report = make_report(summary);
+  REQUIRE(report.critical_paths.size() == 1);
+  const CriticalPath& path = report.critical_paths.front();
+  CHECK(path.run_key == Key{1});
+  CHECK(path.by_files);
+  CHECK(path.at_least_ns == plan.critical_ns());
+  CHECK(path.at_most_ns == path_in(events)->at_most_ns);
+  CHECK(path.tasks.back().finished);
+
+  CHECK(sum_of_reports({report}, {0}).critical_paths.size() == 1);
+  CHECK(sum_of_reports({report, report, report}, {0, 0, 0}).critical_paths.empty());
+  Report moved = report;
+  moved.critical_paths.front().run_key = Key{2};
+  const auto both = sum_of_reports({report, moved}, {100, 130}).critical_paths;
+  REQUIRE(both.size() == 2);
+  CHECK(both[0].tasks.front().begin_ns == path.tasks.front().begin_ns);
+  CHECK(both[1].tasks.front().begin_ns == path.tasks.front().begin_ns + 30);
+}
+
+TEST_CASE("a task that is still called otherwise when it reads is the same task") {
+  RunPaths paths;
+  const auto add = [&paths](auto event) { paths.add(Event(std::move(event))); };
+  const auto span = [&](std::size_t task, std::uint64_t begin_ns, std::uint64_t end_ns) {
+    TaskFinish finish;
+    finish.time_ns = finish.end_ns = end_ns;
+    finish.begin_ns = finish.start_ns = begin_ns;
+    finish.context = std::make_shared<const Context>(context_of(task));
+    add(finish);
+  };
+  add(use_of(0, 0, true, 9));
+  span(0, 1, 10);
+  add(use_of(1, 0, false, 15));
+  ContextChange change;
+  change.time_ns = 16;
+  change.before = std::make_shared<const Context>(context_of(1));
+  change.after = std::make_shared<const Context>(context_of(2));
+  change.old_task_key = context_of(1).task_key;
+  add(change);
+  span(2, 12, 20);
+  const auto path = paths.path_of(Key{1});
+  REQUIRE(path.has_value());
+  REQUIRE(path->tasks.size() == 2);
+  CHECK(path->tasks[1].task_key == *context_of(2).task_key);
+  CHECK(path->at_least_ns == 9 + 8);
+}
+
+TEST_CASE("the inode of a file that is gone says nothing of the next one") {
+  RunPaths paths;
+  const auto finish = [&](std::size_t task, std::uint64_t begin_ns, std::uint64_t end_ns) {
+    TaskFinish over;
+    over.time_ns = over.end_ns = end_ns;
+    over.begin_ns = over.start_ns = begin_ns;
+    over.context = std::make_shared<const Context>(context_of(task));
+    paths.add(Event(over));
+  };
+  paths.add(Event(use_of(0, 0, true, 9)));
+  finish(0, 1, 10);
+  FileUse other = use_of(1, 0, true, 15);
+  other.path = "/w/other";
+  paths.add(Event(other));
+  finish(1, 12, 20);
+  FileUse read = use_of(2, 0, false, 25);
+  read.path = "/w/other";
+  paths.add(Event(read));
+  finish(2, 21, 30);
+  const auto path = paths.path_of(Key{1});
+  REQUIRE(path.has_value());
+  REQUIRE(path->tasks.size() == 2);
+  CHECK(path->tasks[0].task_key == *context_of(1).task_key);
 }

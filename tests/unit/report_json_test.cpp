@@ -32,7 +32,8 @@ class Keys {
   const std::map<std::string, std::set<std::string>>& all() const { return all_; }
 
  private:
-  static std::string section_of(const std::string& key) {
+  static std::string section_of(const std::string& in, const std::string& key) {
+    if (in == "critical_path") return in + '.' + key;
     static const std::set<std::string> rows = {"totals", "runs", "steps", "tasks", "samples", "tools", "processes"};
     return rows.contains(key) ? "Rows" : key;
   }
@@ -60,7 +61,7 @@ class Keys {
         // Their keys are causes and names.
         const bool open = section == "losses" || section == "labels";
         if (!open) all_[section].insert(key);
-        value(section_of(key));
+        value(section_of(section, key));
         if (rest_.front() == ',') take();
       }
       take();
@@ -214,6 +215,7 @@ Report full_report() {
   sample.process = process;
   sample.account.cpu_ns = sample.account.read_bytes = sample.account.written_bytes = 1;
   report.survivors = {sample};
+  report.critical_paths = {{Key{0xab}, {{Key{1}, "a", 1, 2, true}, {Key{2}, "b", 2, 3, false}}, 2, 3, true, 1}};
   report.pipelines = {{{"a", "b"}, "a", 0.25, 0.5, 9}};
   CgroupSample cgroup;
   cgroup.cgroup = std::make_shared<const Cgroup>(Cgroup{.path = "/x"});

@@ -202,6 +202,34 @@ TEST_CASE("a long end on one of many CPUs") {
   CHECK(task.last("serial_tail")->state == "closed");
 }
 
+TEST_CASE("a long end on one of two CPUs, whether or not it gets that") {
+  for (const std::uint64_t got : {1000, 400}) {
+    CAPTURE(got);
+    Task task(2);
+    task.begin({.pid = 1, .tool = "samtools sort", .pace = {.running = 1000, .threads = 2, .thread_cpu = 1900}});
+    task.live(60);
+    task.pace(1) = {.running = got, .run_queue = 1000 - got};
+    task.live(80);
+    REQUIRE(task.last("serial_tail") != nullptr);
+    CHECK(story::text(*task.last("serial_tail"), "best_cpus") == "1.9");
+  }
+}
+
+TEST_CASE("several that others leave one CPU are no end on one, and one of two that was never used is none either") {
+  Task squeezed(8);
+  squeezed.begin({.pid = 1, .tool = "samtools sort", .pace = {.running = 1000, .threads = 6, .thread_cpu = 6000}});
+  squeezed.live(60);
+  squeezed.pace(1) = {.running = 1000, .threads = 6, .thread_cpu = 1000, .thread_queue = 5000};
+  squeezed.live(80);
+  CHECK(squeezed.last("serial_tail") == nullptr);
+  Task alone(2);
+  alone.begin({.pid = 1, .tool = "java", .pace = {.running = 1000, .threads = 2, .thread_cpu = 1500}});
+  alone.live(60);
+  alone.pace(1) = {.running = 1000};
+  alone.live(80);
+  CHECK(alone.last("serial_tail") == nullptr);
+}
+
 TEST_CASE("many processes that hardly live") {
   for (const std::uint64_t count : {1000, 999}) {
     Task task;

@@ -206,6 +206,7 @@ py::dict notes(const DetailedReport& native, Columns columns, bool utf8) {
   const tracer::internal::ReportNotes notes = tracer::internal::format_notes(native.report, columns);
   py::dict parts;
   parts["findings"] = text_of(notes.findings);
+  parts["paths"] = text_of(notes.paths);
   parts["pipelines"] = text_of(notes.pipelines);
   parts["cgroups"] = text_of(notes.cgroups);
   parts["touched"] = text_of(notes.touched);

@@ -69,6 +69,25 @@ py::object value_of(const std::optional<double>& value) { return maybe(value); }
 py::object value_of(const std::optional<Figure>& figure) { return maybe_figure(figure); }
 py::object value_of(std::uint64_t value) { return py::int_(value); }
 
+py::list list_of(const std::vector<CriticalPath>& paths) {
+  py::list list;
+  for (const CriticalPath& path : paths) {
+    py::list tasks;
+    for (const PathTask& task : path.tasks)
+      tasks.append(
+          py::make_tuple(to_string(task.task_key), text_of(task.name), task.begin_ns, task.end_ns, task.finished));
+    py::dict fields;
+    fields["run_key"] = to_string(path.run_key);
+    fields["basis"] = path.by_files ? "files" : "longest task";
+    fields["length_at_least_ns"] = path.at_least_ns;
+    fields["length_at_most_ns"] = path.at_most_ns;
+    fields["without_task_ns"] = maybe(path.without_task_ns);
+    fields["tasks"] = tasks;
+    list.append(fields);
+  }
+  return list;
+}
+
 py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
   py::dict fields;
   fields["name"] = text_of(row.name);
@@ -353,6 +372,7 @@ py::dict values_of(const DetailedReport& native) {
   fields["reader_had_enough"] = report.excused.reader_had_enough;
   fields["ended_by_starter"] = report.excused.ended_by_starter;
   fields["survivors"] = list_of(report.survivors, maker);
+  fields["critical_paths"] = list_of(report.critical_paths);
   fields["pipelines"] = list_of(report.pipelines);
   fields["cgroups"] = list_of(report.cgroups);
   fields["files"] = list_of(report.files);

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from ._open import connect as connect, session as session
     from ._recording import Recording as Recording, read as read
     from ._report import (
-        CgroupMemory as CgroupMemory, Certificate as Certificate, Failure as Failure, Figure as Figure,
-        MissingFamily as MissingFamily, Pipeline as Pipeline, Report as Report, ReportCost as ReportCost,
+        CgroupMemory as CgroupMemory, Certificate as Certificate, CriticalPath as CriticalPath, Failure as Failure,
+        Figure as Figure, MissingFamily as MissingFamily, PathTask as PathTask, Pipeline as Pipeline, Report as Report, ReportCost as ReportCost,
         ReportNode as ReportNode, ReportRow as ReportRow, Series as Series, Timeline as Timeline, TimeShare as TimeShare,
     )
     from ._run import run as run
@@ -70,7 +70,7 @@ _NAMES_IN = {
     "TaskStart ToolSample",
     "_open": "connect session",
     "_recording": "Recording read",
-    "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "
+    "_report": "CgroupMemory Certificate CriticalPath Failure Figure MissingFamily PathTask Pipeline Report ReportCost ReportNode ReportRow Series "
     "TimeShare Timeline",
     "_run": "run",
     "_run_result": "CommandFailedError RunResult Usage",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .cost._waste import HourlyPrice, WasteCost
 
 __all__ = [
-    "CgroupMemory", "Certificate", "Failure", "Figure", "MissingFamily", "Pipeline", "Report", "ReportCost", "ReportNode",
+    "CgroupMemory", "Certificate", "CriticalPath", "Failure", "Figure", "MissingFamily", "PathTask", "Pipeline", "Report", "ReportCost", "ReportNode",
     "ReportRow", "Series", "TimeShare", "Timeline", "findings_of", "report_of", "report_of_descriptor", "report_of_path", "report_of_paths",
 ]
 
@@ -146,6 +146,37 @@ class Failure:
     """The part of count where a parent, or a process above, went on or ended otherwise."""
     outcome: str
     """"passed on by bash", "ignored by s.sh"; for several: "2 passed on, 1 ignored". Empty: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathTask:
+    """A task on the critical path of its run."""
+
+    task_key: str
+    name: str
+    """For people: "align (S1)"; "?": it has none."""
+    begin_ns: int
+    end_ns: int
+    """Of one that has not finished: of the last event."""
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPath:
+    """The tasks that a run could not have been shorter than: each read a file that the one before it had written, and
+    began when that had ended."""
+
+    run_key: str
+    basis: str
+    """"files"; or "longest task": which task needed which is not known, and the longest one stands for all."""
+    length_at_least_ns: int
+    """What its tasks took in all. What tasks pass on in other ways is not seen."""
+    length_at_most_ns: int
+    """The longest chain of tasks that did not overlap, whatever they needed."""
+    without_task_ns: int | None
+    """The time in which no task of the run ran. None: as in RunFinish, and while the run lives."""
+    tasks: tuple[PathTask, ...]
+    """In their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +414,8 @@ class Report:
     """Not failures: processes that a process above ended by a signal, such as the workers of a pool."""
     survivors: tuple[ProcessSample, ...]
     """Last samples of processes that have not ended."""
+    critical_paths: tuple[CriticalPath, ...]
+    """Of each run with tasks. Not of one whose tasks ran on several machines."""
     pipelines: tuple[Pipeline, ...]
     cgroups: tuple[CgroupMemory, ...]
     files: tuple[BusyFile, ...]
@@ -552,6 +585,8 @@ def _report(native: _core.NativeReport, title: str | None, instance_types: Calla
         reader_had_enough=parts["reader_had_enough"],
         ended_by_starter=parts["ended_by_starter"],
         survivors=tuple(parts["survivors"]),
+        critical_paths=tuple(CriticalPath(**each | {"tasks": tuple(PathTask(*task) for task in each["tasks"])})
+                             for each in parts["critical_paths"]),
         pipelines=tuple(Pipeline(**each | {"stages": tuple(each["stages"])}) for each in parts["pipelines"]),
         cgroups=tuple(CgroupMemory(**each) for each in parts["cgroups"]),
         files=tuple(BusyFile(**each) for each in parts["files"]),
