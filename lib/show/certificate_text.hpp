@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <tracer/recording.hpp>
@@ -10,8 +9,9 @@
 
 namespace tracer::internal {
 
-/// Who has seen what a certificate is about, in words. Empty: this session itself.
-std::string_view seen_by(Tier tier) noexcept;
+/// "80 of 122 ended processes seen, by the service; ring_full_process_exit: 42", "…, nothing lost": without a full
+/// stop.
+std::string seen_text(const Completeness& certificate);
 
 /// Families that are missing for the same reason.
 struct MissingFamilies {

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from ._report import (
         CgroupMemory as CgroupMemory, Certificate as Certificate, Failure as Failure, Figure as Figure,
         MissingFamily as MissingFamily, Pipeline as Pipeline, Report as Report, ReportCost as ReportCost,
-        ReportNode as ReportNode, ReportRow as ReportRow, Series as Series, Timeline as Timeline, TimeShare as TimeShare,
+        ReportNode as ReportNode, ReportRow as ReportRow, Series as Series, Survivor as Survivor, Timeline as Timeline,
+        TimeShare as TimeShare, Waste as Waste,
     )
     from ._run import run as run
     from ._run_result import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage
@@ -71,7 +72,7 @@ _NAMES_IN = {
     "_open": "connect session",
     "_recording": "Recording read",
     "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "
-    "TimeShare Timeline",
+    "Survivor TimeShare Timeline Waste",
     "_run": "run",
     "_run_result": "CommandFailedError RunResult Usage",
     "_session": "Session",
