@@ -98,7 +98,9 @@ TEST_CASE("tools of more names than are told apart are one, and nothing is missi
 
 TEST_CASE("a process counts for each tool that it has executed, and once in all") {
   Summary summary;
-  summary.add(exec_of({.tool = "bash", .start_ns = 100, .end_ns = 110, .cpu_ns = 5}));
+  ProcessExec exec = *exec_of({.tool = "bash", .start_ns = 100, .end_ns = 110, .cpu_ns = 5}).get_if<ProcessExec>();
+  exec.process = process_of({.tool = "cat"});
+  summary.add(exec);
   summary.add(exit_of({.tool = "cat", .start_ns = 110, .end_ns = 120, .cpu_ns = 1}));
   const auto rows = summary.by_tool();
   REQUIRE(rows.size() == 2);
