@@ -80,8 +80,8 @@ error.)";
 constexpr const char* kExportDescription = R"(Write the tasks of a recording to files that other tools read.
 
 --trace writes a table like that of 'nextflow run -with-trace'; --benchmark writes a file for each task, like
-Snakemake's. The values include all processes of a task: exact CPU time and bytes, and the most memory that they held at
-once. An unknown value is '-' or 'NA'.)";
+Snakemake's. The values include all processes of a task: CPU time, bytes, and the most memory that they held at once.
+A value that is not known exactly is '-' or 'NA'; of memory, the columns 'at_most' have an upper bound.)";
 
 constexpr const char* kReportDescription = R"(Print the table of one or several recordings.
 

@@ -4,8 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstring>
-
+#include "show/certificate_text.hpp"
 #include "show/printable.hpp"
 #include "say.hpp"
 
@@ -18,20 +17,7 @@ tracer::RecordingReader open_recording(const std::string& file) {
 }
 
 void report_damage(const std::string& name, const tracer::RecordingDamage& damage) {
-  const std::string shown = printable(name);
-  if (damage.skipped_bytes != 0)
-    say("tracerd: {}: {} bytes are damaged or cut off; everything else was read\n", shown, damage.skipped_bytes);
-  if (damage.skipped_events != 0)
-    say("tracerd: {}: {} left out: of kinds that only a newer libtracer knows, or larger than their bytes may "
-        "hold\n",
-        shown, damage.skipped_events == 1 ? "1 event is" : fmt::format("{} events are", damage.skipped_events));
-  if (damage.missing_frames != 0)
-    say("tracerd: {}: {} missing (write error, or the file was damaged)\n", shown,
-        damage.missing_frames == 1 ? "1 frame is" : fmt::format("{} frames are", damage.missing_frames));
-  if (damage.read_error != 0)
-    say("tracerd: {}: reading failed before the end: {}\n", shown, std::strerror(damage.read_error));
-  else if (damage.truncated)
-    say("tracerd: {}: the recording has no end: it is still being written, or was cut short\n", shown);
+  for (const std::string& line : tracer::internal::lines_of(damage)) say("tracerd: {}: {}\n", printable(name), line);
 }
 
 Recordings open_recordings(const std::vector<std::string>& files) {

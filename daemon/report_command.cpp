@@ -33,7 +33,7 @@ tracer::Report report_of(tracer::RecordingReader& reader) {
   tracer::Summary summary;
   tracer::internal::RecordedEvents events(reader);
   while (const auto event = events.next()) summary.add(*event);
-  return tracer::make_report(summary);
+  return tracer::make_report(summary, {.damage = reader.damage()});
 }
 
 /// "a.tracer on node1, b.tracer on node2"
@@ -64,9 +64,8 @@ std::string page_of_all(Recordings& recordings) {
     tracer::internal::DetailedSummary summary(std::nullopt, kMostListedProcesses);
     tracer::internal::RecordedEvents events(reader);
     while (const auto event = events.next()) summary.add(*event);
-    reports.push_back(summary.report({}));
+    reports.push_back(summary.report({.damage = reader.damage()}));
     reports.back().host = reader.host();
-    reports.back().damage = reader.damage();
   }
   const DetailedReport sum = sum_of_detailed_reports(std::move(reports), kMostListedProcesses);
   const std::string title = title_of(recordings.names, recordings.readers);

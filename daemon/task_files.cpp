@@ -37,7 +37,7 @@ std::string name_of(const TaskFinish& task) {
   // Neither engine puts it into the name.
   context.attempt.reset();
   const std::string name = tracer::internal::task_name(context);
-  return name.empty() ? "-" : one_line(name);
+  return name.empty() ? fmt::format("pid {}", task.pid) : one_line(name);
 }
 
 /// "1.2s", "3m 4s", "2h 1m 5s"
@@ -141,12 +141,14 @@ void TaskFiles::add(const tracer::Event& event) {
   }
   const tracer::TaskTotals& totals = task->totals;
   const tracer::Account& account = totals.account;
+  // These columns have no room for a bound.
   const auto value_of = [](const std::optional<tracer::Figure>& figure) {
-    return figure && figure->bound != tracer::Bound::kAtMost ? std::optional(figure->value) : std::nullopt;
+    return figure && figure->bound == tracer::Bound::kExact ? std::optional(figure->value) : std::nullopt;
   };
+  const bool has_hash = context.task_id && !tracer::internal::has_made_up_id(context);
   tasks_.insert_or_assign(
-      key, EndedTask{name, context.task_id ? one_line(context.task_id->substr(0, kHashBytes)) : "", task->pid,
-                     task->begin_ns, task->end_ns, task->exit_code, task->exit_signal, account.cpu_ns,
+      key, EndedTask{name, has_hash ? one_line(context.task_id->substr(0, kHashBytes)) : "", task->pid, task->begin_ns,
+                     task->end_ns, task->exit_code, task->exit_signal, account.cpu_ns,
                      totals.peak_bytes ? totals.peak_bytes : totals.peak_at_least_bytes, totals.peak_at_most_bytes,
                      value_of(tracer::bytes_read(account)), value_of(tracer::bytes_written(account))});
 }

@@ -18,7 +18,7 @@ namespace tracerd {
 /// What the files say of a task.
 struct EndedTask {
   std::string name;
-  std::string hash;  ///< Empty: it has none.
+  std::string hash;  ///< The id that its engine gave it. Empty: none did.
   std::uint32_t pid = 0;
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
@@ -27,7 +27,7 @@ struct EndedTask {
   std::optional<std::uint64_t> cpu_ns;
   std::optional<std::uint64_t> peak_bytes;  ///< At least.
   std::optional<std::uint64_t> peak_at_most_bytes;
-  std::optional<std::uint64_t> read_bytes;
+  std::optional<std::uint64_t> read_bytes;  ///< Absent, like the next: only a bound is known, or nothing.
   std::optional<std::uint64_t> written_bytes;
 };
 

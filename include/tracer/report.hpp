@@ -12,6 +12,7 @@
 
 #include <tracer/export.hpp>
 #include <tracer/families.hpp>
+#include <tracer/recording.hpp>
 #include <tracer/statistics.hpp>
 #include <tracer/summary.hpp>
 #include <tracer/tier.hpp>
@@ -106,12 +107,16 @@ struct ReportNode {
 /// The certificate: what is there, what is missing, and what is still right.
 struct Completeness {
   Tier tier = Tier::kKernel;
-  bool complete = false;         ///< Each process that ended was seen, and nothing was lost.
+  bool complete = false;         ///< Each process that ended was seen, and nothing was lost or damaged.
   std::uint64_t exits_seen = 0;  ///< ProcessExit events.
-  /// Processes that ended, by the count of the kernel. Absent: not known, as a service's events are missing.
+  /// Processes that ended, by the count of the kernel. Absent: not known, as a recording has no end or
+  /// events of a service are missing.
   std::optional<std::uint64_t> ended;
   std::map<std::string, std::uint64_t> losses;  ///< By cause, as in Statistics::losses.
-  /// The kernel added up the total, including lost events: it is complete where its bounds say so.
+  RecordingDamage damage;                       ///< Of the recording that the events are from.
+  /// Nothing is missing that rows add up: they are whole where their bounds say so. If false, they are lower bounds.
+  bool rows_are_whole = false;
+  /// The same of the total, which the kernel may have added up, including lost events.
   bool total_is_whole = false;
   std::vector<FamilyState> missing;  ///< Requested families that are missing, wholly or in part.
   /// As in SessionEnd. Not absent: processes were looked for from time to time, so that sums are lower bounds.
@@ -137,7 +142,7 @@ struct Report {
   std::vector<Failure> failures;
   std::uint64_t failures_seen = 0;  ///< The number of all failures, in events.
   Excused excused;
-  std::vector<ProcessSample> survivors;
+  std::vector<Survivor> survivors;
   std::vector<CriticalPath> critical_paths;  ///< As in Summary.
   std::vector<Pipeline> pipelines;
   std::vector<CgroupMemory> cgroups;
@@ -159,6 +164,7 @@ struct SessionFigures {
   /// The session took in processes that lived before: their CPU time is that of their whole lives.
   bool lived_before = false;
   Tier tier = Tier::kRecording;  ///< Session::tier(). kRecording: these figures are of no session, or of a part of one.
+  RecordingDamage damage = {};   ///< RecordingReader::damage() of the recording that the events are from.
 };
 
 /// Bytes that a process or program has read and written, as rows show them: by calls, or more if calls don't explain
@@ -171,7 +177,7 @@ TRACER_EXPORT std::optional<Figure> bytes_written(const Account& account);
 TRACER_EXPORT Report sum_of_reports(const std::vector<Report>& reports,
                                     const std::vector<std::int64_t>& wall_offsets_ns);
 
-/// Without figures of a session, the report is of recorded events only.
+/// Without figures of a session, the report is of recorded events only. Pass the damage of their recording.
 TRACER_EXPORT Report make_report(const Summary& summary, const SessionFigures& session = {});
 
 /// One JSON object, without a line end, as docs/report.md describes it. Unknown values are left out.

@@ -123,6 +123,12 @@ struct Failure {
   std::shared_ptr<const Process> ignored_by = {};                 ///< For the first; null: none, or unknown.
 };
 
+/// A process that has not ended, as its last sample saw it.
+struct Survivor {
+  ProcessSample sample;
+  std::uint64_t begin_ns = 0;  ///< As in ProcessExit.
+};
+
 /// Ends by a signal, or with a status other than 0, that are not failures.
 struct Excused {
   std::uint64_t reader_had_enough = 0;  ///< They wrote to a pipe or socket that nobody read anymore.
@@ -246,7 +252,7 @@ class TRACER_EXPORT Summary {
   /// As they were reported last: errors first, then warnings, then notes; the earliest first among these.
   std::vector<Finding> findings() const;
   /// The last samples of processes that have not ended.
-  std::vector<ProcessSample> survivors() const;
+  std::vector<Survivor> survivors() const;
   /// Of each run with tasks, in their order. Not of one with more tasks than are kept apart.
   std::vector<CriticalPath> critical_paths() const;
   std::vector<Pipeline> pipelines() const;    ///< Those that waited longest first.

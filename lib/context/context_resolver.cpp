@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "context/command_name.hpp"
 #include "context/layers.hpp"
 #include "context/notes.hpp"
 #include "context/task_folder.hpp"
@@ -25,6 +26,8 @@ void add_process(Captures& captures, const Process& process) {
   if (process.program->cwd) captures.insert_or_assign("cwd", *process.program->cwd);
   if (process.program->exe) captures.insert_or_assign("exe", std::string(base_name(*process.program->exe)));
   if (process.program->tool) captures.insert_or_assign("tool", *process.program->tool);
+  if (std::string runs = command_name(*process.program); !runs.empty())
+    captures.insert_or_assign("runs", std::move(runs));
 }
 
 /// Where a run's recipes may be: a text that names something is the only one.

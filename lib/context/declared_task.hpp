@@ -9,11 +9,15 @@
 
 namespace tracer::internal {
 
+/// It starts jobs that are tasks by inference only.
+inline bool is_launcher(std::string_view engine) {
+  constexpr std::array<std::string_view, 5> kLaunchers = {"make", "parallel", "xargs", "find", "shell"};
+  return std::find(kLaunchers.begin(), kLaunchers.end(), engine) != kLaunchers.end();
+}
+
 /// A task that an engine or its author declares, and not the command of a recipe or launcher that is one by inference.
 inline bool is_declared_task(const Context& context) {
-  constexpr std::array<std::string_view, 5> kInferring = {"make", "parallel", "xargs", "find", "shell"};
-  return context.task_key &&
-         !(context.engine && std::find(kInferring.begin(), kInferring.end(), *context.engine) != kInferring.end());
+  return context.task_key && !(context.engine && is_launcher(*context.engine));
 }
 
 }  // namespace tracer::internal

@@ -215,6 +215,8 @@ Context identity_of(const Context& context) {
   Context identity;
   for (const ContextField& field : kContextFields) identity.*field.value = context.*field.value;
   identity.attempt = context.attempt;
+  // It says whether the id is a name.
+  if (context.provenance.task_id == Provenance::kInferred) identity.provenance.task_id = Provenance::kInferred;
   identity.within = context.within;
   identity.run_key = context.run_key;
   identity.task_key = context.task_key;

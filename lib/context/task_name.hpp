@@ -2,28 +2,46 @@
 /// What a task is called: in tables, pages, lists and on the live line.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include <tracer/context.hpp>
 
 namespace tracer::internal {
 
-/// "ALIGN (S1)": what the engine or a label calls it, or its id. Within its step it says enough.
+/// Its id is made up: nobody outside would know it.
+inline bool has_made_up_id(const Context& context) {
+  return context.task_id && context.provenance.task_id == Provenance::kInferred;
+}
+
+/// "pid 445": the first process of a task whose id is made of it. Empty: it is not.
+inline std::string process_name(const Context& context) {
+  if (!has_made_up_id(context)) return {};
+  const std::size_t digits = context.task_id->find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string::npos || (*context.task_id)[digits] != '-') return {};
+  return "pid " + context.task_id->substr(0, digits);
+}
+
+/// "ALIGN (S1)": what the engine or a label calls it, or the id that they gave it. Within its step it says enough.
 inline std::string own_task_name(const Context& context) {
   std::string name = context.task.value_or("");
   if (name.empty()) name = context.sample.value_or("");
-  if (name.empty()) name = context.task_id.value_or("");
+  if (name.empty() && !has_made_up_id(context)) name = context.task_id.value_or("");
   if (context.attempt.value_or(1) > 1) name += " (attempt " + std::to_string(*context.attempt) + ")";
   return name;
 }
 
-/// Its step, and what tells it from others of it. Empty: it says of no step, task or sample.
-inline std::string task_name(const Context& context) {
-  const std::string step = context.step.value_or("");
-  const std::string own = own_task_name(context);
+/// The step, and what a task of it is called.
+inline std::string name_in_step(const std::string& step, const std::string& own) {
   // Engines put the step's name into the task's.
   if (step.empty() || own.empty() || own.starts_with(step)) return own.empty() ? step : own;
   return step + " " + own;
+}
+
+/// Its step, and what tells it from others of it; else its first process. Empty: it is no task, and has no sample.
+inline std::string task_name(const Context& context) {
+  const std::string name = name_in_step(context.step.value_or(""), own_task_name(context));
+  return name.empty() ? process_name(context) : name;
 }
 
 }  // namespace tracer::internal

@@ -7,7 +7,6 @@
 #include "base/evidence_text.hpp"
 #include "base/key_hash.hpp"
 #include "base/quantities.hpp"
-#include "context/declared_task.hpp"
 #include "context/task_name.hpp"
 
 namespace tracer::internal {
@@ -23,10 +22,7 @@ std::string subject_name(const Finding& finding) {
     const auto name = context.run ? context.run : context.run_id ? context.run_id : context.engine;
     return name ? "run " + *name : "this run";
   }
-  Context named = context;
-  // What is a task by inference only has an id that nobody has given it.
-  if (!is_declared_task(context) && (context.step || context.task || context.sample)) named.task_id.reset();
-  const std::string task = task_name(named);
+  const std::string task = task_name(context);
   if (context.task_key && !task.empty()) return "task " + task;
   return context.run ? "run " + *context.run : "no task";
 }

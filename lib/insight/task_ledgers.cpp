@@ -19,6 +19,15 @@ std::uint64_t without_tasks_ns(std::uint64_t first_task_ns, std::uint64_t betwee
          (none_runs ? now_ns - std::min(now_ns, no_task_since_ns) : 0);
 }
 
+/// A poll that lasts is one in a sample. When it has ended, all of it may have been a wait for something else: of that,
+/// `part_ns` keeps what came after the sample, and what came before is returned.
+std::uint64_t take_off_polls(std::uint64_t& polled_ns, std::uint64_t& part_ns) {
+  const std::uint64_t before_ns = std::min(polled_ns, part_ns);
+  polled_ns -= before_ns;
+  part_ns -= before_ns;
+  return before_ns;
+}
+
 }  // namespace
 
 std::shared_ptr<TaskLedgers::Scope> TaskLedgers::scope(const std::optional<Key>& key, bool is_run,
@@ -172,6 +181,10 @@ void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& a
     if (!peer) return PipePeers::kUnknown;
     return scope.pids.contains(*peer) ? PipePeers::kInside : PipePeers::kOutside;
   };
+  const std::uint64_t poll_ns = account.process_ledger->poll_ns;
+  std::uint64_t polled_ns = member.last.poll_ns - std::min(member.last.poll_ns, poll_ns);
+  const std::uint64_t socket_ns = take_off_polls(polled_ns, span.ledger.local_socket_ns);
+  const std::uint64_t pipe_ns = take_off_polls(polled_ns, span.ledger.pipe_ns);
   for (const auto& each : member.scopes) {
     span.pipe_peers = PipePeers::kUnknown;
     if (account.ledger) {
@@ -180,6 +193,10 @@ void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& a
       const bool outside = read == PipePeers::kOutside || write == PipePeers::kOutside;
       span.pipe_peers = outside ? PipePeers::kOutside : read == PipePeers::kInside ? write : read;
     }
+    if (socket_ns != 0) each->wall.poll_was(WallLedger::PollCause::kLocalSocket, member.last_ns, socket_ns);
+    // What was for others of the task was no wait of it, and is not told from its polls.
+    if (pipe_ns != 0 && span.pipe_peers == PipePeers::kOutside)
+      each->wall.poll_was(WallLedger::PollCause::kOutsidePipe, member.last_ns, pipe_ns);
     each->wall.add(span);
   }
   member.last_ns = to_ns;

@@ -19,6 +19,8 @@ constexpr std::size_t kReady = 2;
 constexpr std::size_t kSleep = 5;
 constexpr std::size_t kPoll = 6;
 constexpr std::size_t kOther = 9;
+constexpr std::size_t kOutsidePipe = 4;
+constexpr std::size_t kLocalSocket = 10;
 /// What was waited for in so much of a time may be what all of it was for.
 constexpr double kNearlyAll = 0.9;
 /// Most pipes lead to others of the task: what nobody has used yet is taken for one of them.
@@ -88,6 +90,23 @@ void WallLedger::add(const LifeSpan& span) {
     waited_[i] += waited;
     weights_[i] += weight * waited;
   }
+}
+
+void WallLedger::poll_was(PollCause cause, std::uint64_t at_ns, std::uint64_t part_ns) noexcept {
+  const std::size_t to = cause == PollCause::kLocalSocket ? kLocalSocket : kOutsidePipe;
+  if (at_ns <= from_ns_) {
+    const auto given_ns =
+        std::min(sums_.poll_ns, static_cast<std::uint64_t>(poll_given_ * static_cast<double>(part_ns)));
+    sums_.poll_ns -= given_ns;
+    sums_.*kMembers[to] += given_ns;
+    return;
+  }
+  // Its window is still open.
+  const double part = std::min(static_cast<double>(part_ns), waited_[kPoll]);
+  if (part <= 0) return;
+  const double weight = weights_[kPoll] * part / waited_[kPoll];
+  waited_[kPoll] -= part, waited_[to] += part;
+  weights_[kPoll] -= weight, weights_[to] += weight;
 }
 
 void WallLedger::count(const CountedSpan& span) { counted_ = span; }
@@ -163,6 +182,7 @@ void WallLedger::share_out(std::uint64_t rest_ns) {
   if (counted_from_ns_) rest = share_counted(rest, room, shares);
   rest = share_by_weight(rest, 0, kOutside, room, weights_, shares);
   share_by_weight(rest, kOutside, kCauses, room, weights_, shares);
+  if (waited_[kPoll] > 0) poll_given_ = std::min(shares[kPoll] / waited_[kPoll], 1.0);
   std::uint64_t given_ns = 0;
   for (std::size_t i = 0; i < kCauses; ++i) {
     const std::uint64_t part_ns = std::min(static_cast<std::uint64_t>(shares[i]), rest_ns - given_ns);

@@ -49,6 +49,10 @@ class WallLedger {
 
   /// In the order of their ends, as far as possible.
   void add(const LifeSpan& span);
+  /// What a poll was for, when it has ended.
+  enum class PollCause : std::uint8_t { kLocalSocket, kOutsidePipe };
+  /// Of the polls in a span that ended at `at_ns` and was added before, so much was no poll, but this.
+  void poll_was(PollCause cause, std::uint64_t at_ns, std::uint64_t part_ns) noexcept;
   /// From then on the kernel counts.
   void count_from(std::uint64_t since_ns) noexcept { counted_from_ns_ = since_ns; }
   /// What it counted since then, or since the last time. Before each close().
@@ -89,6 +93,7 @@ class WallLedger {
   Causes weights_{};
   CountedSpan counted_;
   std::uint64_t missed_ns_ = 0;
+  double poll_given_ = 0;  ///< Of the polls in the last window that had any: the part of them that the sums got.
   std::optional<std::uint64_t> counted_from_ns_ = {};  ///< Absent: nothing is counted.
   std::uint64_t run_on_ns_ = 0;  ///< Counted as run time before the last close(), and more than fitted in there.
 };

@@ -57,25 +57,10 @@ std::string without_ids(std::string_view name) {
   return kept;
 }
 
-/// The tool that consumed most in it.
-std::string main_tool(const ReportNode& node) {
-  const ReportRow* most = nullptr;
-  for (const ReportNode& each : node.below)
-    if (each.level == SummaryLevel::kTool && (most == nullptr || cpu_of(each.row) > cpu_of(*most))) most = &each.row;
-  return most == nullptr ? "" : most->name;
-}
-
 std::string shown_name(const ReportNode& node) {
-  const Context& context = node.row.task;
-  if (node.level == SummaryLevel::kTask && !context.task && !context.sample && node.row.name != kOtherTasks) {
-    std::string tool = main_tool(node);
-    if (!tool.empty()) return tool;
-  } else if (node.level != SummaryLevel::kRun) {
-    return node.row.name;
-  }
-  std::string name = without_ids(node.row.name);
-  if (name.empty()) name = context.engine.value_or("run");
-  return name;
+  if (node.level != SummaryLevel::kRun) return node.row.name;
+  const std::string name = without_ids(node.row.name);
+  return name.empty() ? node.row.task.engine.value_or("run") : name;
 }
 
 /// A node that may get a row, with those below it.

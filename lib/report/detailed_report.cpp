@@ -39,7 +39,7 @@ DetailedReport DetailedSummary::detailed(Report report) const {
   made.tools_over_time = timeline_.tools().rows(kMostRows);
   made.tasks_over_time = timeline_.tasks().rows(kMostRows);
   ProcessList listed = listed_;
-  for (const ProcessSample& living : made.report.survivors) listed.add(living);
+  for (const Survivor& living : made.report.survivors) listed.add(living.sample);
   made.processes = listed.in_order();
   return made;
 }
@@ -64,11 +64,6 @@ DetailedReport sum_of_detailed_reports(std::vector<DetailedReport> all, std::siz
       sum.last_ns = std::max(sum.last_ns, moved(more.last_ns));
     }
     if (more.host.host_name != sum.host.host_name) sum.host.host_name += ", " + more.host.host_name;
-    sum.damage.skipped_bytes += more.damage.skipped_bytes;
-    sum.damage.skipped_events += more.damage.skipped_events;
-    sum.damage.missing_frames += more.damage.missing_frames;
-    if (sum.damage.read_error == 0) sum.damage.read_error = more.damage.read_error;
-    sum.damage.truncated = sum.damage.truncated || more.damage.truncated;
     reports.push_back(std::move(more.report));
     offsets.push_back(static_cast<std::int64_t>(more.host.wall_offset_ns));
   }

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <tracer/host.hpp>
-#include <tracer/recording.hpp>
 #include <tracer/report.hpp>
 
 #include "report/process_list.hpp"
@@ -21,7 +20,6 @@ namespace tracer::internal {
 struct DetailedReport {
   Report report;
   HostInfo host;
-  RecordingDamage damage;
   std::shared_ptr<const Program> command = nullptr;  ///< Null: not known.
   std::uint64_t first_ns = 0;                        ///< Of all events; 0: there are none.
   std::uint64_t last_ns = 0;
@@ -47,7 +45,7 @@ class DetailedSummary {
 
   void add(const Event& event);
   const Summary& summary() const noexcept { return summary_; }
-  /// Of what was added so far. Without host and damage.
+  /// Of what was added so far. Without host.
   DetailedReport report(const SessionFigures& session) const { return detailed(make_report(summary_, session)); }
   /// The same, around a report of summary() that was made before.
   DetailedReport detailed(Report report) const;

@@ -2,8 +2,10 @@
 #include <tracer/report.hpp>
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "context/layers.hpp"
@@ -11,6 +13,7 @@
 #include "report/moved_bytes.hpp"
 #include "report/parallelism.hpp"
 #include "report/report_sums.hpp"
+#include "report/task_names.hpp"
 #include "report/time_shares.hpp"
 
 namespace tracer {
@@ -104,6 +107,28 @@ bool knows_ended(const Completeness& certificate) {
          (certificate.tier != Tier::kService || !losses.contains("queue_full"));
 }
 
+/// What these lose, no row adds up.
+constexpr std::array<std::string_view, 14> kNotInRows = {
+    "cgroup_forgotten",   "findings_full",      "gpu_use_not_read",        "gpu_use_refused",
+    "ledger_table_full",  "ring_full_cgroup",   "ring_full_cgroup_end",    "ring_full_connection",
+    "ring_full_file_use", "ring_full_oom_kill", "ring_full_process_start", "ring_full_syscall_use",
+    "snapshot_failed",    "syscall_table_full"};
+
+bool all_losses(const Completeness& certificate, bool (*holds)(std::string_view cause)) {
+  return std::all_of(certificate.losses.begin(), certificate.losses.end(),
+                     [holds](const auto& loss) { return holds(loss.first); });
+}
+
+bool is_in_no_row(std::string_view cause) {
+  return std::find(kNotInRows.begin(), kNotInRows.end(), cause) != kNotInRows.end();
+}
+
+/// Events are missing between the first and the last that were read.
+bool lacks_events(RecordingDamage damage) {
+  damage.truncated = false;
+  return damage.any();
+}
+
 Completeness completeness_of(const Summary& summary, const SessionFigures& session) {
   Completeness certificate;
   certificate.tier = session.tier;
@@ -115,26 +140,32 @@ Completeness completeness_of(const Summary& summary, const SessionFigures& sessi
   }
   certificate.missed_at_most = session.statistics.missed_at_most;
   if (!certificate.missed_at_most && summary.end()) certificate.missed_at_most = summary.end()->missed_at_most;
-  certificate.ended = 0;
-  for (const ContextTotals& totals : session.totals) *certificate.ended += totals.ended;
-  if (certificate.tier == Tier::kRecording)
-    certificate.ended = summary.end() ? summary.end()->processes_ended : certificate.exits_seen;
+  certificate.damage = session.damage;
+  if (certificate.tier != Tier::kRecording) {
+    certificate.ended = 0;
+    for (const ContextTotals& totals : session.totals) *certificate.ended += totals.ended;
+  } else if (summary.end()) {
+    certificate.ended = summary.end()->processes_ended;
+  }
   if (!knows_ended(certificate)) certificate.ended.reset();
-  const bool has_end = certificate.tier != Tier::kRecording || summary.end().has_value();
-  certificate.complete = has_end && !certificate.missed_at_most && certificate.losses.empty() &&
-                         certificate.exits_seen == certificate.ended;
+  const bool has_all = certificate.ended && !certificate.missed_at_most && !lacks_events(certificate.damage);
+  certificate.complete =
+      has_all && certificate.losses.empty() && certificate.exits_seen == certificate.ended.value_or(0);
+  certificate.rows_are_whole =
+      has_all && certificate.exits_seen >= certificate.ended.value_or(0) && all_losses(certificate, is_in_no_row);
   // What the ring had no room for was added up all the same.
   certificate.total_is_whole =
-      certificate.complete || (certificate.tier == Tier::kKernel && !session.totals.empty() &&
-                               std::all_of(certificate.losses.begin(), certificate.losses.end(),
-                                           [](const auto& loss) { return loss.first.starts_with("ring_full_"); }));
+      certificate.rows_are_whole || (certificate.tier == Tier::kKernel && !session.totals.empty() &&
+                                     all_losses(certificate, [](std::string_view cause) {
+                                       return cause.starts_with("ring_full_") || is_in_no_row(cause);
+                                     }));
   for (const FamilyState& state : session.families)
     if (state.problem) certificate.missing.push_back(state);
   return certificate;
 }
 
 /// What processes read and wrote, as the kernel added it up.
-void set_io(SummaryRow& row, const std::vector<ContextTotals>& contexts, const std::vector<ProcessSample>& living) {
+void set_io(SummaryRow& row, const std::vector<ContextTotals>& contexts, const std::vector<Survivor>& living) {
   const bool known = std::all_of(contexts.begin(), contexts.end(),
                                  [](const ContextTotals& each) { return each.account.written_bytes.has_value(); });
   if (!known) {
@@ -154,7 +185,7 @@ void set_io(SummaryRow& row, const std::vector<ContextTotals>& contexts, const s
     if (!account.written_bytes) ++row.unknown_writes;
   };
   for (const ContextTotals& totals : contexts) add(totals.account);
-  for (const ProcessSample& sample : living) add(sample.account);
+  for (const Survivor& each : living) add(each.sample.account);
 }
 
 /// The kernel counts statuses; only the events tell which of them are answers, excused, or the engine's own.
@@ -164,26 +195,19 @@ Figure failed_of(std::uint64_t kernel_failed, const SummaryRow& seen) {
   return {std::max(failed, seen.failed), failed > seen.failed ? Bound::kAtMost : Bound::kExact};
 }
 
-/// What was lost is missing in them.
-ReportRow total_of_events(SummaryRow sums) {
-  for (std::uint64_t* unknown :
-       {&sums.unknown_cpus, &sums.unbounded_reads, &sums.unknown_writes, &sums.unknown_networks})
-    *unknown = std::max<std::uint64_t>(*unknown, 1);
-  return row_of(sums);
-}
-
 /// Sums that no lost event can change.
-ReportRow total_of(const Summary& summary, const SessionFigures& session, bool complete) {
+ReportRow total_of(const Summary& summary, const SessionFigures& session, const Completeness& certificate) {
   SummaryRow sums = summary.total();
-  // Who polls has counted, and added up nothing that events don't have.
+  const bool complete = certificate.complete;
+  // A process that polls has counted, and added up nothing that events don't have.
   if (session.totals.empty() || session.statistics.missed_at_most) return row_of(sums);
   // These totals are of the same events.
-  if (session.tier == Tier::kService && !complete) return total_of_events(sums);
+  if (session.tier == Tier::kService && !complete) return row_of(sums);
   const SummaryRow seen = sums;
-  const std::vector<ProcessSample> living = summary.survivors();
+  const std::vector<Survivor> living = summary.survivors();
   std::uint64_t cpu_ns = 0;
   std::uint64_t kernel_failed = 0;
-  for (const ProcessSample& sample : living) cpu_ns += sample.account.cpu_ns.value_or(0);
+  for (const Survivor& each : living) cpu_ns += each.sample.account.cpu_ns.value_or(0);
   sums.processes = sums.living;
   for (const ContextTotals& totals : session.totals) {
     sums.processes += totals.ended;
@@ -193,7 +217,7 @@ ReportRow total_of(const Summary& summary, const SessionFigures& session, bool c
   if (!complete || session.lived_before) sums.wall_ns = std::max(sums.wall_ns, session.elapsed_ns);
   if (!complete || sums.unknown_cpus != 0) {
     sums.cpu_ns = cpu_ns + seen.own_cpu_ns;
-    const auto unknown = [](const ProcessSample& sample) { return !sample.account.cpu_ns; };
+    const auto unknown = [](const Survivor& each) { return !each.sample.account.cpu_ns; };
     sums.unknown_cpus = static_cast<std::uint64_t>(std::count_if(living.begin(), living.end(), unknown));
   }
   // What exec itself has read is known better of each program than of all processes together.
@@ -204,15 +228,15 @@ ReportRow total_of(const Summary& summary, const SessionFigures& session, bool c
     sums.unknown_writes += seen.own_parts;
   }
   ReportRow row = row_of(sums);
-  row.failed = failed_of(kernel_failed, seen);
+  if (certificate.total_is_whole) row.failed = failed_of(kernel_failed, seen);
   return row;
 }
 
-/// There is more than these say: an upper bound is none any more.
+/// There is more than these say: an upper bound is none any more, and 0 says nothing.
 void leave_lower_bounds(std::initializer_list<std::optional<Figure>*> figures) {
   for (std::optional<Figure>* const figure : figures) {
     if (!*figure) continue;
-    if ((*figure)->bound == Bound::kAtMost) {
+    if ((*figure)->bound == Bound::kAtMost || (*figure)->value == 0) {
       figure->reset();
     } else {
       (*figure)->bound = Bound::kAtLeast;
@@ -228,10 +252,11 @@ void mark_living(ReportRow& row) {
   if (!row.cpu_ns) row.cpu_utilization.reset();
 }
 
-/// Where processes were looked for from time to time, some are missing in any row of several.
-void mark_polled(ReportRow& row) {
+/// Where events were lost, and where processes were looked for from time to time, any row of several may lack some.
+void mark_lacking(ReportRow& row) {
   leave_lower_bounds({&row.cpu_ns, &row.memory_bytes, &row.read_bytes, &row.written_bytes, &row.network_received_bytes,
-                      &row.network_sent_bytes});
+                      &row.network_sent_bytes, &row.tasks});
+  if (!row.cpu_ns) row.cpu_utilization.reset();
   row.failed.bound = Bound::kAtLeast;
   row.memory_at_most_bytes.reset();
 }
@@ -286,20 +311,21 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   // What is in an engine's run, but in no task, is the engine itself.
   std::erase_if(report.tasks, [](const ReportRow& row) { return row.task.engine && !internal::is_task(row.task); });
   for (const SummaryNode& node : summary.tree()) report.tree.push_back(node_of(node));
+  internal::name_tasks(report.tree);
   internal::count_tasks(report.tree);
   report.processes = rows_of(summary.largest_processes());
-  report.total = total_of(summary, session, report.completeness.complete);
+  report.total = total_of(summary, session, report.completeness);
   if (!summary.end()) {
     for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples, &report.processes})
       for_each_row(*rows, mark_living);
     for_each_row(report.tree, mark_living);
     mark_living(report.total);
   }
-  if (report.completeness.missed_at_most) {
-    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) for_each_row(*rows, mark_polled);
-    for_each_row(report.tree, mark_polled);
-    mark_polled(report.total);
+  if (!report.completeness.rows_are_whole) {
+    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) for_each_row(*rows, mark_lacking);
+    for_each_row(report.tree, mark_lacking);
   }
+  if (!report.completeness.total_is_whole) mark_lacking(report.total);
   report.answers = summary.total().answers;
   report.findings = summary.findings();
   report.failures = summary.failures();

@@ -11,6 +11,7 @@
 #include "report/json_builder.hpp"
 #include "report/json_parts.hpp"
 #include "report/row_figures.hpp"
+#include "report/touched.hpp"
 #include "report/waste.hpp"
 
 namespace tracer {
@@ -82,6 +83,14 @@ void put_certificate(JsonBuilder& json, const Completeness& certificate) {
     json.object("losses", [&] {
       for (const auto& [cause, count] : certificate.losses) json.put(cause, count);
     });
+    json.object("damage", [&] {
+      json.put("skipped_bytes", certificate.damage.skipped_bytes);
+      json.put("skipped_events", certificate.damage.skipped_events);
+      json.put("missing_frames", certificate.damage.missing_frames);
+      json.put("read_error", certificate.damage.read_error);
+      json.put("truncated", certificate.damage.truncated);
+    });
+    json.put("rows_are_whole", certificate.rows_are_whole);
     json.put("total_is_whole", certificate.total_is_whole);
     json.put("missed_at_most", certificate.missed_at_most);
     json.list("missing", certificate.missing, [&](const FamilyState& state) {
@@ -147,10 +156,12 @@ void put_failure(JsonBuilder& json, const Failure& failure) {
   });
 }
 
-void put_survivor(JsonBuilder& json, const ProcessSample& sample) {
+void put_survivor(JsonBuilder& json, const Survivor& survivor) {
+  const ProcessSample& sample = survivor.sample;
   json.object([&] {
     put_process(json, *sample.process);
     put_labels(json, *sample.process->context);
+    json.put("begin_ns", survivor.begin_ns);
     json.put("time_ns", sample.time_ns);
     json.put("cpu_ns", sample.account.cpu_ns);
     json.put("read_bytes", bytes_read(sample.account));
@@ -188,13 +199,12 @@ void put_cgroup(JsonBuilder& json, const CgroupMemory& memory) {
 
 void put_file(JsonBuilder& json, const BusyFile& file) {
   json.object([&] {
-    const bool exact = file.unknown_uses == 0;
     json.put("path", file.path);
     if (!file.read_by.empty()) json.put("read_by", file.read_by);
     if (!file.written_by.empty()) json.put("written_by", file.written_by);
     json.put("opens", file.opens);
-    json.put(exact ? "read_bytes" : "read_bytes_at_least", file.read_bytes);
-    json.put(exact ? "written_bytes" : "written_bytes_at_least", file.written_bytes);
+    json.put("read_bytes", std::optional(internal::bytes_of(file, &BusyFile::read_bytes)));
+    json.put("written_bytes", std::optional(internal::bytes_of(file, &BusyFile::written_bytes)));
   });
 }
 
@@ -274,7 +284,7 @@ std::string to_json(const Report& report) {
       json.put("reader_had_enough", report.excused.reader_had_enough);
       json.put("ended_by_starter", report.excused.ended_by_starter);
     });
-    json.list("survivors", report.survivors, [&](const ProcessSample& each) { put_survivor(json, each); });
+    json.list("survivors", report.survivors, [&](const Survivor& each) { put_survivor(json, each); });
     json.list("pipes", report.pipelines, [&](const Pipeline& each) { put_pipe(json, each); });
     json.list("cgroups", report.cgroups, [&](const CgroupMemory& each) { put_cgroup(json, each); });
     json.list("files", report.files, [&](const BusyFile& each) { put_file(json, each); });

@@ -10,6 +10,8 @@ namespace tracer::internal {
 /// All that is added up in `more`, too. What no sum can be made of is that of the larger one (peaks).
 void add_row(ReportRow& row, const ReportRow& more);
 
+void add_damage(RecordingDamage& damage, const RecordingDamage& more);
+
 /// Sets how many tasks each run and step has.
 void count_tasks(std::vector<ReportNode>& nodes);
 

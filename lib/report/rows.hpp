@@ -27,24 +27,25 @@ struct RowSums {
   GroupMemory memory = {};
 };
 
-inline void add_reads(SummaryRow& row, const Account& account) {
+/// `has_ended`: it has read what its exec has, and that is not worth a word.
+inline void add_reads(SummaryRow& row, const Account& account, bool has_ended) {
   row.read_bytes += account.read_bytes.value_or(0);
   row.read_at_least_bytes += read_at_least(account);
   const std::optional<std::uint64_t> bound = account.read_bytes ? account.read_bytes : account.read_at_most_bytes;
   row.read_at_most_bytes += bound.value_or(0);
   if (!bound) {
     ++row.unbounded_reads;
-  } else if (!account.read_bytes && *bound > kMostExecReadBytes) {
+  } else if (!account.read_bytes && *bound > (has_ended ? kMostExecReadBytes : 0)) {
     ++row.unknown_reads;
   }
 }
 
-inline void add_figures_of(SummaryRow& row, const ProgramAccount& program) {
+inline void add_figures_of(SummaryRow& row, const ProgramAccount& program, bool has_ended = true) {
   const Account& account = program.account;
   const std::uint64_t missed_ns = account.missed_children_cpu_ns.value_or(0);
   row.cpu_ns += least_cpu_ns(account).value_or(0) + missed_ns;
   if (!account.cpu_ns || missed_ns != 0) ++row.unknown_cpus;
-  add_reads(row, account);
+  add_reads(row, account, has_ended);
   row.written_bytes += account.written_bytes.value_or(0);
   row.written_at_least_bytes += written_at_least(account);
   if (!account.written_bytes) ++row.unknown_writes;
@@ -82,7 +83,7 @@ inline void add_to(RowSums& sums, const ProgramAccount& program, bool peak_matte
 
 /// One that lives, up to its last sample.
 inline void add_living(RowSums& sums, const ProgramAccount& program) {
-  add_figures_of(sums.row, program);
+  add_figures_of(sums.row, program, false);
   add_life(sums.row, program);
   sums.memory.peak_unknown();
   ++sums.row.unknown_peaks;

@@ -15,6 +15,7 @@
 #include "report/touched.hpp"
 #include "report/row_figures.hpp"
 #include "report/rows.hpp"
+#include "report/task_names.hpp"
 
 namespace tracer {
 namespace {
@@ -111,7 +112,7 @@ const ReportRow& row_in(const ReportNode& node) { return node.row; }
 SummaryLevel level_of(const ReportRow&) { return SummaryLevel::kTool; }
 SummaryLevel level_of(const ReportNode& node) { return node.level; }
 
-/// By level, name and context.
+/// Tasks by their context, as their names may tell more on one machine than on another; all else by name and context.
 struct IsBefore {
   using is_transparent = void;
 
@@ -120,6 +121,7 @@ struct IsBefore {
     if (level_of(*a) != level_of(*b)) return level_of(*a) < level_of(*b);
     const ReportRow& left = row_in(*a);
     const ReportRow& right = row_in(*b);
+    if (level_of(*a) == SummaryLevel::kTask) return left.task < right.task;
     return left.name == right.name ? left.task < right.task : left.name < right.name;
   }
 };
@@ -167,6 +169,8 @@ void add(Completeness& certificate, const Completeness& more) {
   } else {
     certificate.ended.reset();
   }
+  internal::add_damage(certificate.damage, more.damage);
+  certificate.rows_are_whole = certificate.rows_are_whole && more.rows_are_whole;
   for (const auto& [cause, count] : more.losses) certificate.losses[cause] += count;
   certificate.total_is_whole = certificate.total_is_whole && more.total_is_whole;
   if (more.missed_at_most) certificate.missed_at_most = certificate.missed_at_most.value_or(0) + *more.missed_at_most;
@@ -279,6 +283,14 @@ void add_row(ReportRow& row, const ReportRow& more) {
     row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
 }
 
+void add_damage(RecordingDamage& damage, const RecordingDamage& more) {
+  damage.skipped_bytes += more.skipped_bytes;
+  damage.skipped_events += more.skipped_events;
+  damage.missing_frames += more.missing_frames;
+  if (damage.read_error == 0) damage.read_error = more.read_error;
+  damage.truncated = damage.truncated || more.truncated;
+}
+
 void count_tasks(std::vector<ReportNode>& nodes) {
   for (ReportNode& node : nodes) {
     if (node.level >= SummaryLevel::kTask) continue;
@@ -313,6 +325,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     add_rows(all.tasks, more.tasks, began_first);
     add_rows(all.samples, more.samples, began_first);
     add_nodes(all.tree, more.tree);
+    internal::name_tasks(all.tree);
     internal::count_tasks(all.tree);
     append(all.processes, more.processes);
     add_row(all.total, more.total);

@@ -31,7 +31,7 @@ class Summary::Impl {
   const internal::Sums& now() const;
   /// Nothing is missing of what has happened, so that upper bounds hold.
   bool whole() const { return end && losses.empty() && !end->missed_at_most; }
-  std::vector<ProcessSample> survivors() const;
+  std::vector<Survivor> survivors() const;
   SummaryRow total() const;
 
   internal::PipeGraph pipes;
@@ -248,11 +248,11 @@ const internal::Sums& Summary::Impl::now() const {
   return *with_living_;
 }
 
-std::vector<ProcessSample> Summary::Impl::survivors() const {
-  std::vector<ProcessSample> all;
+std::vector<Survivor> Summary::Impl::survivors() const {
+  std::vector<Survivor> all;
   // What the session's own process did so far has a row.
   for (const auto& [pid, sample] : living_)
-    if (!is_own(*sample.process)) all.push_back(sample);
+    if (!is_own(*sample.process)) all.push_back({sample, begin_of(*sample.process)});
   return all;
 }
 
@@ -273,7 +273,7 @@ std::vector<Finding> Summary::findings() const { return impl_->findings.ranked()
 const std::vector<Failure>& Summary::failures() const noexcept { return impl_->failures.different(); }
 std::uint64_t Summary::failed() const noexcept { return impl_->failures.count(); }
 const Excused& Summary::excused() const noexcept { return impl_->excused; }
-std::vector<ProcessSample> Summary::survivors() const { return impl_->survivors(); }
+std::vector<Survivor> Summary::survivors() const { return impl_->survivors(); }
 std::vector<CriticalPath> Summary::critical_paths() const { return impl_->paths.paths(); }
 std::vector<Pipeline> Summary::pipelines() const { return impl_->pipes.pipelines(); }
 std::vector<CgroupMemory> Summary::cgroups() const { return impl_->cgroups.largest_first(); }

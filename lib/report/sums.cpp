@@ -77,7 +77,9 @@ void Sums::ended(const ProcessExec& exec) {
   // Nobody asks for the peak of a mere copy of the parent, before its first exec; nor is it one that runs this tool.
   const bool is_copy = exec.ended.start_ns == exec.process->start_ns;
   add_program(exec.process->context, exec.ended, !is_copy);
-  if (is_copy) return;
+  // A program that executes the same in its own place, such as a launcher, is no further process of it.
+  const Context& context = *exec.process->context;
+  if (is_copy || counted_as(context, exec.ended) == counted_as(context, program_of(*exec.process))) return;
   for_each_row(exec.process->context, exec.ended, [](RowSums& sums, bool is_tool) {
     if (is_tool) ++sums.row.processes;
   });

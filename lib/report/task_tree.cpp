@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "base/text.hpp"
+#include "context/declared_task.hpp"
 #include "context/layers.hpp"
 #include "context/task_name.hpp"
 #include "report/identities.hpp"
@@ -15,6 +17,7 @@ namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kMostPaths = 4096;
+constexpr std::string_view kItself = " itself)";
 
 std::string run_name(const Context& context) {
   std::string name = context.pipeline.value_or("");
@@ -48,9 +51,16 @@ std::string node_key(SummaryLevel level, const std::string& key) {
 
 }  // namespace
 
+std::string engine_of(const std::string& row_name) {
+  if (!row_name.starts_with('(') || !row_name.ends_with(kItself)) return {};
+  return row_name.substr(1, row_name.size() - 1 - kItself.size());
+}
+
 std::string counted_as(const Context& context, const ProgramAccount& program) {
-  if (!program.engine_own) return program.program->tool.value_or(kNoTool);
-  return "(" + context.engine.value_or("engine") + " itself)";
+  const std::string tool = program.program->tool.value_or(kNoTool);
+  if (!program.engine_own) return tool;
+  // Outside of tasks there is no engine, and it is a launcher, or what that has started.
+  return "(" + context.engine.value_or(is_launcher(tool) ? tool : "launcher") + std::string(kItself);
 }
 
 std::string counted_as(const OwnWork& work) {

@@ -80,5 +80,7 @@ class TaskTree {
 std::string counted_as(const OwnWork& work);
 /// What a program is counted as: its tool, or the engine whose own work it did.
 std::string counted_as(const Context& context, const ProgramAccount& program);
+/// The engine of a row that is called "(nextflow itself)". Empty: it is none.
+std::string engine_of(const std::string& row_name);
 
 }  // namespace tracer::internal

@@ -12,9 +12,14 @@
 #include <vector>
 
 #include <tracer/event.hpp>
-#include <tracer/summary.hpp>
+#include <tracer/report.hpp>
 
 namespace tracer::internal {
+
+/// Bytes of a file: a lower bound where not all uses are known.
+inline Figure bytes_of(const BusyFile& file, std::uint64_t BusyFile::*bytes) {
+  return {file.*bytes, file.unknown_uses == 0 ? Bound::kExact : Bound::kAtLeast};
+}
 
 /// The sums of several machines: the same file or peer is one, devices are each machine's own.
 void add_busiest(std::vector<BusyFile>& all, const std::vector<BusyFile>& more);

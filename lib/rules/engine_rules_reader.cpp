@@ -311,7 +311,7 @@ class EngineRulesReader {
 
   /// A template may only use what some pattern of its rule can capture.
   void check_names(const toml::table& table, const EngineRule& rule) {
-    std::set<std::string, std::less<>> known = {"cwd", "pid", "start", "exe", "tool"};
+    std::set<std::string, std::less<>> known = {"cwd", "pid", "start", "exe", "tool", "runs"};
     const auto learn = [&known](const auto& patterns) {
       for (const auto& pattern : patterns)
         for (std::string& name : pattern.names()) known.insert(std::move(name));

@@ -12,13 +12,19 @@
 namespace tracer::internal {
 namespace {
 
-/// Empty: this session itself.
+/// Empty: this session itself has.
 std::string_view seen_by(Tier tier) noexcept {
   switch (tier) {
     case Tier::kService: return "by the service";
     case Tier::kProc: return "in /proc";
     default: return {};
   }
+}
+
+/// A gap without its number, which may stand for one that is not known.
+std::string loss_text(std::string_view cause, std::uint64_t count) {
+  const bool is_counted = cause != "service_gap" && cause != "unrecorded";
+  return is_counted ? fmt::format("{}: {}", cause, count) : std::string(cause);
 }
 
 }  // namespace
@@ -68,19 +74,20 @@ std::vector<std::string> unknown_of(const Report& report) {
   return unknown;
 }
 
-std::string ended_text(const Completeness& certificate) {
-  std::string text =
-      certificate.ended
-          ? fmt::format("{} of {} ended processes seen", certificate.exits_seen, *certificate.ended)
-          : fmt::format("{} seen", format_count(certificate.exits_seen, "ended process", "ended processes"));
-  if (const std::string_view by = seen_by(certificate.tier); !by.empty()) text += fmt::format(", {}", by);
-  if (!certificate.ended) text += "; how many were missed is not known";
+std::string seen_text(const Completeness& certificate) {
+  std::string text;
+  if (certificate.missed_at_most) {
+    text = fmt::format("polled; at most {} missed, and sums are lower bounds",
+                       format_count(*certificate.missed_at_most, "process was", "processes were"));
+  } else {
+    text = certificate.ended ? fmt::format("{} of {} ended processes seen", certificate.exits_seen, *certificate.ended)
+                             : fmt::format("{} seen", format_count(certificate.exits_seen, "ended process", "ended processes"));
+    if (const std::string_view by = seen_by(certificate.tier); !by.empty()) text += fmt::format(", {}", by);
+    if (!certificate.ended) text += "; how many ended is not known";
+  }
+  if (certificate.complete) return text + ", nothing lost";
+  for (const auto& [cause, count] : certificate.losses) text += "; " + loss_text(cause, count);
   return text;
-}
-
-std::string loss_text(std::string_view cause, std::uint64_t count) {
-  const bool is_counted = cause != "service_gap" && cause != "unrecorded";
-  return is_counted ? fmt::format("{}: {}", cause, count) : std::string(cause);
 }
 
 std::vector<std::string> lines_of(const RecordingDamage& damage) {
@@ -89,7 +96,8 @@ std::vector<std::string> lines_of(const RecordingDamage& damage) {
     lines.push_back(fmt::format("{} bytes are damaged or cut off; everything else was read", damage.skipped_bytes));
   if (damage.skipped_events != 0)
     lines.push_back(
-        fmt::format("{} events are of unknown kinds: a newer libtracer may know them", damage.skipped_events));
+        fmt::format("{} left out: of kinds that only a newer libtracer knows, or larger than their bytes may hold",
+                    format_count(damage.skipped_events, "event is", "events are")));
   if (damage.missing_frames != 0)
     lines.push_back(fmt::format("{} missing (write error, or the file was damaged)",
                                 format_count(damage.missing_frames, "frame is", "frames are")));

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <tracer/recording.hpp>
@@ -11,10 +10,9 @@
 
 namespace tracer::internal {
 
-/// "60 of 61 ended processes seen, by the service", or that nobody knows how many ended.
-std::string ended_text(const Completeness& certificate);
-/// "ring_full_process_exit: 42"; a gap without its number, which may stand for one that is not known.
-std::string loss_text(std::string_view cause, std::uint64_t count);
+/// "80 of 122 ended processes seen, by the service; ring_full_process_exit: 42", "…, nothing lost": without a full
+/// stop.
+std::string seen_text(const Completeness& certificate);
 
 /// Families that are missing for the same reason.
 struct MissingFamilies {

@@ -22,6 +22,8 @@
 namespace tracer::internal {
 namespace {
 
+constexpr std::size_t kMostVerdict = 1000;
+
 std::vector<std::string> facts_of(const DetailedReport& detailed) {
   const HostInfo& host = detailed.host;
   std::vector<std::string> facts;
@@ -47,20 +49,12 @@ std::vector<std::string> facts_of(const DetailedReport& detailed) {
 }
 
 void write_verdict(JsonBuilder& json, const Completeness& certificate) {
-  std::string text = certificate.missed_at_most
-                         ? fmt::format("Polled: at most {} missed, and sums are lower bounds",
-                                       format_count(*certificate.missed_at_most, "process was", "processes were"))
-                         : ended_text(certificate);
-  if (certificate.complete) {
-    text += ", nothing lost.";
-  } else {
-    for (const auto& [cause, count] : certificate.losses) text += "; " + loss_text(visible(cause, 80), count);
-    text += '.';
-  }
+  std::string text = visible(seen_text(certificate), kMostVerdict);
+  if (text.starts_with("polled")) text.front() = 'P';
   json.object("verdict", [&] {
     json.put("good", certificate.complete);
     json.put("word", std::string_view(certificate.complete ? "Complete." : "Not complete."));
-    json.put("text", text);
+    json.put("text", text + ".");
   });
 }
 

@@ -67,10 +67,10 @@ PagePart survivors_part(const Report& report) {
                 {"tool", "pid", "so far", "CPU", "read", "written", "command"}};
   part.mono = 6;
   for (std::size_t i = 0; i < std::min(report.survivors.size(), kMostShownSurvivors); ++i) {
-    const ProcessSample& sample = report.survivors[i];
+    const auto& [sample, begin_ns] = report.survivors[i];
     const Process& process = *sample.process;
     part.rows.push_back({tool_text(*process.program), std::to_string(process.pid),
-                         format_duration(sample.time_ns - std::min(sample.time_ns, process.start_ns)),
+                         format_duration(sample.time_ns - std::min(sample.time_ns, begin_ns)),
                          sample.account.cpu_ns ? format_duration(*sample.account.cpu_ns) : std::string(kUnknownFigure),
                          format_figure(bytes_read(sample.account), format_bytes),
                          format_figure(bytes_written(sample.account), format_bytes), command_text(*process.program)});
@@ -125,7 +125,7 @@ void write_certificate(JsonBuilder& json, const DetailedReport& detailed, const 
   }
   const std::vector<std::pair<std::string, std::vector<std::string>>> lists = {
       {"Lost", losses},
-      {"The recording", lines_of(detailed.damage)},
+      {"The recording", lines_of(certificate.damage)},
       {"What the kernel can't tell", unknown_of(detailed.report)},
       {"Not there", families}};
   json.object("certificate", [&] {

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "context/task_name.hpp"
-#include "report/identities.hpp"
 #include "report/summary_level.hpp"
 #include "report/time_shares.hpp"
 #include "show/page_sections.hpp"
@@ -78,13 +77,14 @@ void flatten(const std::vector<ReportNode>& nodes, unsigned depth, std::vector<P
   }
 }
 
-/// Its step and what tells it from others; where that is nothing, its run.
-std::string listed_name(const ReportRow& row) {
-  std::string name = task_name(row.task);
-  if (!name.empty()) return name;
-  name = row.task.pipeline.value_or("");
-  if (row.task.run) name += (name.empty() ? "" : " ") + *row.task.run;
-  return name.empty() ? row.name : name;
+/// All tasks, by their steps and what they are called within these.
+void list_tasks(const std::vector<ReportNode>& nodes, std::vector<PageRow>& rows) {
+  for (const ReportNode& node : nodes) {
+    list_tasks(node.below, rows);
+    if (node.level != SummaryLevel::kTask) continue;
+    rows.push_back(page_row(node.row));
+    rows.back().name = name_in_step(node.row.task.step.value_or(""), node.row.name);
+  }
 }
 
 }  // namespace
@@ -108,11 +108,7 @@ std::vector<PageTable> tables_of(const Report& report) {
     return rows;
   };
   std::vector<PageRow> tasks;
-  for (const ReportRow& row : report.tasks) {
-    if (!is_in_task(row.task)) continue;  // Not what a run or step does outside of its tasks.
-    tasks.push_back(page_row(row));
-    tasks.back().name = listed_name(row);
-  }
+  list_tasks(report.tree, tasks);
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const PageRow& a, const PageRow& b) { return a.row->wall_ns > b.row->wall_ns; });
   add("tools", rows_of(report.tools));

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "show/certificate_text.hpp"
 #include "show/report_text.hpp"
 
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <map>
+#include <string>
 
 #include <fmt/format.h>
 
+#include "report/task_tree.hpp"
 #include "report/waste.hpp"
 #include "show/certificate_text.hpp"
 #include "show/character_width.hpp"
@@ -27,6 +30,7 @@ namespace tracer::internal {
 namespace {
 
 constexpr double kNotableEngine = 0.05;
+constexpr std::uint64_t kLeastEngineNs = 1'000'000'000;
 constexpr std::size_t kMostNameWidth = 32;
 constexpr std::size_t kMostCommandWidth = 100;
 constexpr std::size_t kMostTitleWidth = 200;
@@ -137,11 +141,14 @@ void append_cgroups(std::string& out, const Report& report) {
   }
 }
 
-std::uint64_t engine_cpu_ns(const std::vector<ReportNode>& nodes) {
-  std::uint64_t sum = 0;
-  for (const ReportNode& node : nodes)
-    sum += node.level == SummaryLevel::kEngine && node.row.cpu_ns ? node.row.cpu_ns->value : engine_cpu_ns(node.below);
-  return sum;
+/// By engine, without tracerd: it is none, and only begins tasks of scripts.
+void add_engines(const std::vector<ReportNode>& nodes, std::map<std::string, std::uint64_t>& cpu_ns) {
+  for (const ReportNode& node : nodes) {
+    add_engines(node.below, cpu_ns);
+    if (node.level != SummaryLevel::kEngine || !node.row.cpu_ns) continue;
+    const std::string engine = engine_of(node.row.name);
+    if (!engine.empty() && engine != "tracerd") cpu_ns[engine] += node.row.cpu_ns->value;
+  }
 }
 
 /// Where an engine's wrappers and pollers cost a notable part of a run.
@@ -149,10 +156,14 @@ void append_engines(std::string& out, const Report& report) {
   std::size_t notable = 0;
   for (const ReportNode& run : report.tree) {
     if (run.level != SummaryLevel::kRun || !run.row.cpu_ns || run.row.cpu_ns->value == 0) continue;
-    const double share = static_cast<double>(engine_cpu_ns(run.below)) / static_cast<double>(run.row.cpu_ns->value);
-    if (share < kNotableEngine || ++notable > kMostEngines) continue;
-    out += fmt::format("\nThe engine's own work took {} of the CPU time of {}.\n", format_share(share),
-                       printable(run.row.name, kMostNameWidth));
+    std::map<std::string, std::uint64_t> engines;
+    add_engines(run.below, engines);
+    for (const auto& [engine, cpu_ns] : engines) {
+      const double share = static_cast<double>(cpu_ns) / static_cast<double>(run.row.cpu_ns->value);
+      if (cpu_ns < kLeastEngineNs || share < kNotableEngine || ++notable > kMostEngines) continue;
+      out += fmt::format("\n{}'s own work took {} of the CPU time of {}.\n", printable(engine, kMostNameWidth),
+                         format_share(share), printable(run.row.name, kMostNameWidth));
+    }
   }
   if (notable > kMostEngines)
     out += fmt::format("\nIt took as notable a part of {} more runs.\n", notable - kMostEngines);
@@ -204,14 +215,14 @@ void append_survivors(std::string& out, const Report& report, std::optional<std:
   if (report.survivors.empty()) return;
   out += fmt::format("\n{} still running:\n", report.survivors.size());
   for (std::size_t i = 0; i < std::min(kMostSurvivors, report.survivors.size()); ++i) {
-    const ProcessSample& sample = report.survivors[i];
+    const auto& [sample, begin_ns] = report.survivors[i];
     const Process& process = *sample.process;
     const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
       return value ? format(*value) : std::string(kUnknownFigure);
     };
     const std::string head = fmt::format(
         "  pid {}  {}  so far: {}, CPU {}, read {}, written {}  ", process.pid, tool_of(process),
-        format_duration(sample.time_ns - std::min(sample.time_ns, process.start_ns)),
+        format_duration(sample.time_ns - std::min(sample.time_ns, begin_ns)),
         text(sample.account.cpu_ns, format_duration), format_figure(bytes_read(sample.account), format_bytes),
         format_figure(bytes_written(sample.account), format_bytes));
     append_with_command(out, head, process, columns);
@@ -236,24 +247,14 @@ std::string cost_of(const ReportCost& cost, bool in_full) {
 void append_certificate(std::string& out, const Report& report, std::optional<std::size_t> columns) {
   const Completeness& certificate = report.completeness;
   const bool notable = report.cost.cpu_share.value_or(0) > kNotableCost;
-  if (certificate.missed_at_most) {
-    out += fmt::format("\nNOT complete: polled; at most {} missed, and sums are lower bounds",
-                       format_count(*certificate.missed_at_most, "process was", "processes were"));
-  } else {
-    out += fmt::format("\n{}complete: {}", certificate.complete ? "" : "NOT ", ended_text(certificate));
-  }
-  if (certificate.complete) {
-    out += ", nothing lost";
-  } else {
-    for (const auto& [cause, count] : certificate.losses) out += "; " + loss_text(cause, count);
-  }
-  if (!certificate.complete && !certificate.missed_at_most)
+  out += fmt::format("\n{}complete: {}", certificate.complete ? "" : "NOT ", seen_text(certificate));
+  if (!certificate.rows_are_whole && !certificate.missed_at_most)
     out += certificate.total_is_whole
                ? fmt::format(
                      "\nThe kernel added up the line 'total' besides: processes, CPU, read, written and failed "
                      "are whole there, unless marked {}, {} or -",
                      symbols().at_least, symbols().at_most)
-               : "\nThe line 'total' may lack what the lost processes consumed";
+               : "\nSums are lower bounds: no row has what is missing";
   const bool all_well = certificate.complete && certificate.missing.empty() && !notable;
   if (all_well) {
     const std::string cost = cost_of(report.cost, false);

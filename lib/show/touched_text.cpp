@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file_systems.hpp"
+#include "report/touched.hpp"
 #include "rules/port_names.hpp"
 #include "show/figures.hpp"
 #include "show/printable.hpp"
@@ -41,9 +42,8 @@ std::string files_line(const Report& report, const char* what, std::uint64_t Bus
   std::size_t shown = 0;
   for (const BusyFile& file : files) {
     if (file.*bytes < kLeastFileBytes || shown++ == kMostShown) break;
-    text += fmt::format("{}{} ({}{}, {})", text.empty() ? "" : ", ", short_path(file.path),
-                        file.unknown_uses != 0 ? "≥ " : "", format_bytes(file.*bytes),
-                        printable(file.*tool, kMostToolWidth));
+    text += fmt::format("{}{} ({}, {})", text.empty() ? "" : ", ", short_path(file.path),
+                        format_figure(bytes_of(file, bytes), format_bytes), printable(file.*tool, kMostToolWidth));
   }
   return text.empty() ? "" : fmt::format("most {}: {}\n", what, text);
 }

@@ -12,6 +12,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "context/task_name.hpp"
 #include "show/critical_path_text.hpp"
 #include "show/figures.hpp"
 #include "show/findings_text.hpp"
@@ -245,6 +246,13 @@ std::string process_head(const Subjects& subjects, const SubjectProcess& process
   return out + figures_text(process, peak) + '\n';
 }
 
+/// ", id ab/0123"; of a task that has no id, its first process.
+std::string id_text(const Context& context) {
+  const std::string process = process_name(context);
+  if (!process.empty()) return ", " + process;
+  return context.task_id ? ", id " + printable(*context.task_id, kMostSubjectName) : "";
+}
+
 }  // namespace
 
 std::string why_text(const Subjects& subjects, const WhyOptions& options) {
@@ -298,10 +306,9 @@ std::string list_of_subjects(const std::vector<Subject>& subjects) {
     if (each.scope != nullptr) {
       const Context& context = *each.scope->context;
       const auto& key = each.scope->is_run ? context.run_key : context.task_key;
-      out += fmt::format(
-          "  {}  {} {}{}\n", key ? to_string(*key) : "?", each.scope->is_run ? "run" : "task",
-          printable(name_of_scope(*each.scope), kMostSubjectName),
-          context.task_id && !each.scope->is_run ? ", id " + printable(*context.task_id, kMostSubjectName) : "");
+      out += fmt::format("  {}  {} {}{}\n", key ? to_string(*key) : "?", each.scope->is_run ? "run" : "task",
+                         printable(name_of_scope(*each.scope), kMostSubjectName),
+                         each.scope->is_run ? "" : id_text(context));
     } else {
       out += fmt::format("  pid:{}  process {}\n", each.process->process->pid, tool_name_of(*each.process->process));
     }

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -19,6 +20,10 @@ def rows_of(text):
         if len(cells) > 3:
             rows.setdefault(cells[0], cells)
     return rows
+
+
+FRAME = b"TRF2"
+"""Each begins with it; the first one, behind 8 bytes, is the header."""
 
 
 class ReportFile(support.TestCase):
@@ -91,6 +96,105 @@ class ReportFile(support.TestCase):
 
     def test_the_table_and_the_json_exclude_each_other(self):
         self.assert_fails(self.tracerd("report", "--json", "--by", "tool", "x"), 2, "TRC107")
+
+
+class Bounds(support.TestCase):
+    """What is not whole says so, and is never 0."""
+
+    def recorded(self):
+        path = self.path("r.tracer")
+        result = self.tracerd("run", "--record", path, "--", "sh", "-c",
+                              "for i in $(seq 40); do sort /proc/self/status > /dev/null; sleep 0.12; done; true")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return path
+
+    def report_of(self, data):
+        path = self.path("damaged.tracer")
+        pathlib.Path(path).write_bytes(data)
+        text = self.tracerd("report", "--by", "tool", path)
+        self.assertEqual(text.returncode, 0, text.stderr)
+        return text, json.loads(self.tracerd("report", "--json", path).stdout)
+
+    def assert_bounded(self, made):
+        self.assertFalse(made["certificate"]["complete"])
+        self.assertFalse(made["certificate"]["rows_are_whole"])
+        for row in (made["totals"], *made["tools"]):
+            for name in ("cpu_ns", "memory_bytes", "read_bytes", "written_bytes", "failed"):
+                self.assertNotIn(name, row)
+
+    def test_a_damaged_recording(self):
+        path = self.recorded()
+        whole = json.loads(self.tracerd("report", "--json", path).stdout)
+        self.assertTrue(whole["certificate"]["rows_are_whole"])
+        self.assertFalse(any(whole["certificate"]["damage"].values()))
+        data = bytearray(pathlib.Path(path).read_bytes())
+        first = data.index(FRAME, 9)
+        self.assertLess(first, data.rindex(FRAME))
+        data[first + 200:first + 264] = bytes(byte ^ 0xFF for byte in data[first + 200:first + 264])
+        text, made = self.report_of(data)
+        self.assert_bounded(made)
+        self.assertGreater(made["certificate"]["damage"]["skipped_bytes"], 0)
+        self.assertLess(made["certificate"]["exits_seen"], made["certificate"]["ended"])
+        self.assertLess(made["totals"]["cpu_ns_at_least"], whole["totals"]["cpu_ns"])
+        self.assertIn("Sums are lower bounds", text.stdout)
+        self.assertIn("bytes are damaged or cut off", text.stderr)
+
+    def test_a_recording_that_was_cut(self):
+        data = pathlib.Path(self.recorded()).read_bytes()
+        text, made = self.report_of(data[:data.rindex(FRAME)])
+        self.assert_bounded(made)
+        self.assertNotIn("ended", made["certificate"])
+        self.assertTrue(made["certificate"]["damage"]["truncated"])
+        self.assertRegex(text.stdout, r"NOT complete: \d+ ended process(es)? seen; how many ended is not known")
+        # Nothing but its head.
+        text, made = self.report_of(data[:data.index(FRAME, 9)])
+        self.assert_bounded(made)
+        self.assertNotIn("cpu_ns_at_least", made["totals"])
+        self.assertNotRegex(text.stdout, r"(?m)^total .* 0 B")
+
+
+class Names(support.TestCase):
+    """Tasks are named by what they run; rows can be told apart."""
+
+    def reported(self, script):
+        path, name = self.path("r.tracer"), self.write("all.sh", script)
+        result = self.tracerd("run", "--record", path, "--", "bash", name, cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return path, result.stderr, json.loads(self.tracerd("report", "--json", path).stdout)
+
+    def test_jobs_of_launchers_and_scripts(self):
+        self.write("step2.sh", "sort -n /dev/null; true\n")
+        self.write("data", "x\n")
+        path, _, made = self.reported(
+            "bash step2.sh A\nbash step2.sh B\nprintf 'a b' | xargs -n1 sh -c 'sleep 0.01; echo $0'\n"
+            "find . -name data -exec md5sum {} \\;\nprintf 'x x' | xargs -n1 -P1 echo\n")
+        names = [row["name"] for row in made["tasks"]]
+        self.assertEqual(len(set(names)), len(names), names)
+        self.assertLessEqual({"step2.sh A", "step2.sh B", "sleep 0.01; echo $0 a", "sleep 0.01; echo $0 b", "md5sum ./data"}, set(names))
+        # Those are the same; only their processes are not.
+        self.assertEqual(len([name for name in names if re.fullmatch(r"echo x \(pid \d+\)", name)]), 2, names)
+        ids = {row["task_id"] for row in made["tasks"]}
+        for by in ("task", "tree"):
+            text = self.tracerd("report", "--by", by, path).stdout
+            self.assertFalse([one for one in ids if one in text])
+        trace = self.tracerd("export", "--trace", "-", path).stdout.splitlines()
+        self.assertEqual({line.split("\t")[1] for line in trace[1:]}, {"-"})
+        folder = self.path("benchmarks")
+        self.assertEqual(self.tracerd("export", "--benchmark", folder, path).returncode, 0)
+        self.assertIn("step2.sh_A.tsv", os.listdir(folder))
+
+    def test_what_is_executed_again_by_launchers_is_one_process(self):
+        os.chmod(self.write("x.py", "#!/usr/bin/env python3\n"), 0o755)
+        _, _, made = self.reported("./x.py\nnice ionice env nohup setsid -w python3 x.py\n./x.py; true\n")
+        rows = {row["name"]: row["processes"] for row in made["tools"]}
+        self.assertEqual(rows["x.py"], 4 if made["totals"]["processes"] == 5 else 3, rows)
+
+    def test_the_own_work_of_launchers_and_of_tracerd(self):
+        path = self.path("r.tracer")
+        result = self.tracerd("run", "--by", "tool", "--record", path, "--", "bash", "-c", "echo a b | xargs -n1 echo; true")
+        self.assertIn("(xargs itself)", rows_of(result.stderr))
+        _, text, _ = self.reported(f"{TRACERD} task --sample S1 -- true\n")
+        self.assertNotIn("own work took", text)
 
 
 class Report(support.TestCase):

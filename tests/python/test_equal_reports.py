@@ -4,6 +4,7 @@
 import dataclasses
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -38,6 +39,42 @@ def text_of(row, name):
     return " ".join(parts) or "-"
 
 
+BOUNDS = {"exact": "", "at least": "_at_least", "at most": "_at_most"}
+
+# Attributes whose names differ from those of JSON.
+NAMES = {"pipes": "pipelines", "totals": "total"}
+
+
+def plain(python):
+    """What Python has, by the rules of JSON: what is not known is absent, and a figure has its bound in its name."""
+    if dataclasses.is_dataclass(python):
+        made = {}
+        for name in (each.name for each in dataclasses.fields(python)):
+            value = getattr(python, name)
+            if name == "context":
+                made |= {} if value is None else context_of(value)
+            elif isinstance(value, _report.Figure):
+                made[name + BOUNDS[value.bound]] = value.value
+            elif value is not None and value != () and name not in ONLY_IN_PYTHON:
+                made[name] = plain(value)
+        return made
+    if hasattr(python, "items"):
+        return {name: plain(value) for name, value in python.items()}
+    if isinstance(python, (list, tuple)):
+        return [plain(each) for each in python]
+    return python
+
+
+ONLY_IN_PYTHON = {"status", "outcome", "cannot_tell", "text"}
+LABELS = ("pipeline", "run", "step", "sample", "task", "task_id", "attempt", "engine")
+
+
+def context_of(context):
+    names = ("run_key", "task_key", "run_id", *LABELS)
+    made = {name: getattr(context, name) for name in names if getattr(context, name) is not None}
+    return made | ({"labels": {each.name: each.value for each in context.labels}} if context.labels else {})
+
+
 class Equal(TestCase):
     def page_data(self, page):
         return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
@@ -48,12 +85,11 @@ class Equal(TestCase):
             if name in ("name", "context", "pid", "argv", "time", "task_ledger", "requested", "memory_at_most_bytes"):
                 continue
             with self.subTest(row=row["name"], figure=name):
-                bounds = {"exact": "", "at least": "_at_least", "at most": "_at_most"}
-                known = {name + end: row[name + end] for end in bounds.values() if name + end in row}
+                known = {name + end: row[name + end] for end in BOUNDS.values() if name + end in row}
                 if name == "memory_bytes" and python.memory_at_most_bytes is not None:
                     self.assertEqual(known.pop("memory_bytes_at_most"), python.memory_at_most_bytes)
                 if isinstance(value, _report.Figure):
-                    self.assertEqual(known, {name + bounds[value.bound]: value.value})
+                    self.assertEqual(known, {name + BOUNDS[value.bound]: value.value})
                 elif value is None:
                     self.assertEqual(known, {})
                 else:
@@ -79,6 +115,34 @@ class Equal(TestCase):
         if made["findings"]:
             self.assertIn(f"\n{made['findings'][0]['severity']}: {made['findings'][0]['text']}\n", text)
 
+    def check_lists(self, made, report):
+        """Each key of JSON is an attribute in Python with the same value, and the other way round."""
+        for name in ("failures", "survivors", "pipes", "cgroups", "files", "peers", "devices", "gpus", "cost", "certificate"):
+            with self.subTest(name):
+                python = plain(getattr(report, NAMES.get(name, name)))
+                expected = made[name]
+                if name == "pipes":  # Shares of no bottleneck are 0 in Python.
+                    for one, other in zip(expected, python):
+                        for share in ("bottleneck_share", "others_share"):
+                            one.setdefault(share, other[share])
+                if name == "certificate":
+                    python.setdefault("missing", [])
+                if name == "devices":
+                    for one, other in zip(expected, python):
+                        one.setdefault("tool_bytes", other["tool_bytes"])
+                self.assertEqual(python, expected)
+        self.assertEqual(made.get("waste"), None if report.waste is None else plain(report.waste))
+        self.assertEqual(made["excused"], {name: getattr(report, name) for name in made["excused"]})
+        for name in ("failures_seen", "answers"):
+            self.assertEqual(made[name], getattr(report, name))
+        known = {"schema", "certificate", "findings", "excused", "waste"}
+        for name in made.keys() - known:
+            self.assertTrue(hasattr(report, NAMES.get(name, name)), name)
+        for row in (one for name in ("totals", "tools") for one in (made[name] if name == "tools" else [made[name]])):
+            for key in row.keys() - {"run_key", "task_key", "run_id", "labels", *LABELS}:
+                field = key.removesuffix("_at_least").removesuffix("_at_most")
+                self.assertIn(field, _report.ReportRow.__dataclass_fields__)
+
     def check_cells(self, row, cells):
         """cells: by the heads of columns."""
         for head, name in HEADS.items():
@@ -98,7 +162,6 @@ class Equal(TestCase):
         self.assertEqual(report.to_json() + "\n", text)
         self.assertEqual(output_of(sys.executable, "-m", "tracer", "report", "--json", path), text)
         made = json.loads(text)
-        self.assertTrue(made["tools"])
 
         self.check_python(made["totals"], report.total)
         self.assertEqual(len(made["tools"]), len(report.tools))
@@ -117,11 +180,13 @@ class Equal(TestCase):
 
         walk(report.tree)
         self.assertEqual(seen, {level: len(rows) for level, rows in below.items()})
-        self.assertEqual([one["count"] for one in made["failures"]], [one.count for one in report.failures])
+        self.assertEqual(len(made["runs"]), len(report.runs))
+        for row, python in zip(made["runs"], report.runs):
+            self.check_python(row, python)
+        self.check_lists(made, report)
         paths = {row["run_key"]: (row["critical_path"], row.get("without_task_ns")) for row in made["runs"]
                  if "critical_path" in row}
         self.assertEqual(paths, {path.run_key: (self.json_of(path), path.without_task_ns) for path in report.critical_paths})
-        self.assertEqual([one["stages"] for one in made["pipes"]], [list(one.stages) for one in report.pipelines])
 
         for by in ("tool", "tree", None):
             words = () if by is None else ("--by", by)
@@ -154,6 +219,25 @@ class Equal(TestCase):
         for i, words in enumerate(((100, 10), (50, 0), (1000, 3), (3, 1))):
             with self.subTest(words):
                 self.check(self.made_up(*words, name=f"{i}.tracer", extreme=words == (3, 1)))
+
+    def test_damaged_ones(self):
+        data = bytearray(pathlib.Path(self.made_up(20_000, 10)).read_bytes())
+        frames = [match.start() for match in re.finditer(b"TRF2", data)]
+        self.assertGreater(len(frames), 3)
+        flipped = bytearray(data)
+        flipped[frames[1] + 200] ^= 0xFF
+        for name, made in (("flipped", flipped), ("cut", data[:frames[-1]]), ("empty", data[:frames[1]])):
+            with self.subTest(name):
+                path = self.path(f"{name}.tracer")
+                pathlib.Path(path).write_bytes(made)
+                self.check(path)
+                report = tracer.read(path).report
+                self.assertFalse(report.certificate.rows_are_whole)
+                self.assertEqual(report.certificate.ended is None, name != "flipped")
+                for row in (report.total, *report.tools, *report.tasks):
+                    for figure in (row.cpu_ns, row.memory_bytes, row.read_bytes, row.written_bytes, row.failed):
+                        self.assertTrue(figure is None or figure.bound == "at least", (row.name, figure))
+                self.assertEqual(name == "empty", report.total.cpu_ns is None)
 
     @unittest.skipIf(recordings.why_no_tracing(), recordings.why_no_tracing())
     def test_real_ones(self):

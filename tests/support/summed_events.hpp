@@ -83,4 +83,13 @@ inline Summary summary_of(const std::vector<Event>& events) {
   return summary;
 }
 
+/// Of a recording that has its end: all that ended is in it.
+inline Summary whole_summary_of(std::vector<Event> events) {
+  tracer::SessionEnd end;
+  for (const Event& event : events) end.processes_ended += event.get_if<ProcessExit>() != nullptr ? 1 : 0;
+  end.processes_started = end.processes_ended;
+  events.emplace_back(end);
+  return summary_of(events);
+}
+
 }  // namespace summed

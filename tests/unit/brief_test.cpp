@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "report/report_sums.hpp"
+#include "report/task_names.hpp"
 #include "show/report_table.hpp"
 
 using namespace tracer;
@@ -61,6 +62,7 @@ Report report_of(std::vector<ReportNode> tree) {
   for (const ReportNode& each : tree) cpu_ns += each.row.cpu_ns->value;
   report.total.cpu_ns = Figure{cpu_ns};
   report.tree = std::move(tree);
+  name_tasks(report.tree);
   count_tasks(report.tree);
   return report;
 }

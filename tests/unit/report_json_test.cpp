@@ -214,7 +214,7 @@ Report full_report() {
   ProcessSample sample;
   sample.process = process;
   sample.account.cpu_ns = sample.account.read_bytes = sample.account.written_bytes = 1;
-  report.survivors = {sample};
+  report.survivors = {{sample, 3}};
   report.critical_paths = {{Key{0xab}, {{Key{1}, "a", 1, 2, true}, {Key{2}, "b", 2, 3, false}}, 2, 3, true, 1}};
   report.pipelines = {{{"a", "b"}, "a", 0.25, 0.5, 9}};
   CgroupSample cgroup;
@@ -244,6 +244,7 @@ Report full_report() {
   report.completeness.losses = {{"ring_full_exit", 3}};
   report.completeness.missing = {{Family::kWaits, false, "", Problem{ErrorCode::kKernelTooOld, 0, "w", "f", {}}}};
   report.completeness.missed_at_most = 5;
+  report.completeness.ended = 4;
   report.cost.own.kernel_ns = report.cost.own.memory_bytes = report.cost.own.kernel_memory_bytes = 1;
   report.cost.cpu_share = 0.5;
   return report;
@@ -313,7 +314,7 @@ TEST_CASE("rows of runs, steps and tasks have keys, and runs and steps the numbe
     exit.process = build::process({.pid = pid, .start_ns = 0, .tool = "bwa", .context = context});
     return Event(exit);
   };
-  const Report report = make_report(summary_of({task(1, "a", Key{1}), task(2, "b", Key{2})}));
+  const Report report = make_report(whole_summary_of({task(1, "a", Key{1}), task(2, "b", Key{2})}));
   CHECK(report.tree.at(0).row.tasks == Figure{2});
   CHECK(report.tree.at(0).below.at(0).row.tasks == Figure{2});
   CHECK_FALSE(report.total.tasks.has_value());

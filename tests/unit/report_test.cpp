@@ -104,8 +104,8 @@ TEST_CASE("where events of a service are missing, nobody knows how many processe
   CHECK(report.completeness.exits_seen == 1);
   CHECK(report.completeness.ended == std::nullopt);
   CHECK(to_json(report).find("\"ended\"") == std::string::npos);
-  CHECK(ended_text(report.completeness) == "1 ended process seen, by the service; how many were missed is not known");
-  CHECK(loss_text("service_gap", 1) == "service_gap");
+  CHECK(seen_text(report.completeness) ==
+        "1 ended process seen, by the service; how many ended is not known; service_gap");
   CHECK(sum_of_reports({report, make_report(Summary(), session_of(totals_of(1, 0, 5)))}, {0, 0}).completeness.ended ==
         std::nullopt);
   // Also in what such a session has recorded.
@@ -311,6 +311,103 @@ TEST_CASE("what is asked for and not there is in the certificate") {
   CHECK(missing[0].family == Family::kWaits);
 }
 
+namespace {
+
+SessionEnd end_of(std::uint64_t ended) {
+  SessionEnd end;
+  end.processes_started = end.processes_ended = ended;
+  return end;
+}
+
+Event one_in_a_step() {
+  return exit_of({.pid = 1, .tool = "a", .step = "s", .start_ns = 100, .end_ns = 300, .cpu_ns = 50, .peak = 9});
+}
+
+/// All that a row adds up.
+void check_sums(const ReportRow& row, Bound bound) {
+  CHECK(row.cpu_ns == Figure{50, bound});
+  CHECK(row.read_bytes == Figure{10, bound});
+  CHECK(row.written_bytes == Figure{20, bound});
+  CHECK(row.failed == Figure{0, bound});
+}
+
+void check_bounds(const Report& report, Bound bound) {
+  for (const auto* rows : {&report.tools, &report.steps, &report.tasks}) check_sums(rows->at(0), bound);
+  check_sums(report.tree.at(0).row, bound);
+  check_sums(report.total, bound);
+  CHECK(report.completeness.rows_are_whole == (bound == Bound::kExact));
+  CHECK(report.completeness.total_is_whole == (bound == Bound::kExact));
+}
+
+}  // namespace
+
+TEST_CASE("rows of a recording that lacks ends of processes are lower bounds") {
+  const Report whole = make_report(summary_of({one_in_a_step(), end_of(1)}));
+  check_bounds(whole, Bound::kExact);
+  CHECK(whole.tools.at(0).memory_bytes == Figure{9});
+  const Report report = make_report(summary_of({one_in_a_step(), end_of(3)}));
+  CHECK(report.tools.at(0).memory_bytes == Figure{9, Bound::kAtLeast});
+  CHECK(report.completeness.ended == 3u);
+  CHECK_FALSE(report.completeness.complete);
+  check_bounds(report, Bound::kAtLeast);
+}
+
+TEST_CASE("rows of a recording that was damaged are lower bounds, even where it has the ends of all processes") {
+  const Summary summary = summary_of({one_in_a_step(), end_of(1)});
+  const auto with = [&summary](RecordingDamage damage) { return make_report(summary, {.damage = damage}); };
+  for (const RecordingDamage& damage : {RecordingDamage{.skipped_bytes = 64}, RecordingDamage{.skipped_events = 1},
+                                        RecordingDamage{.missing_frames = 1}, RecordingDamage{.read_error = 5}}) {
+    const Report report = with(damage);
+    CHECK_FALSE(report.completeness.complete);
+    check_bounds(report, Bound::kAtLeast);
+  }
+  CHECK(with({}).completeness.complete);
+  const std::string json = to_json(with({.skipped_bytes = 64, .missing_frames = 2}));
+  CHECK(json.find(R"("damage":{"skipped_bytes":64,"skipped_events":0,"missing_frames":2,"read_error":0,)"
+                  R"("truncated":false},"rows_are_whole":false)") != std::string::npos);
+  CHECK(json.find(R"("cpu_ns":50)") == std::string::npos);
+  CHECK(json.find(R"("cpu_ns_at_least":50)") != std::string::npos);
+}
+
+TEST_CASE("how many processes ended is not known of a recording without an end, and its sums are lower bounds") {
+  const Report report = make_report(summary_of({one_in_a_step()}), {.damage = {.truncated = true}});
+  CHECK_FALSE(report.completeness.ended.has_value());
+  check_bounds(report, Bound::kAtLeast);
+  CHECK(to_json(report).find("\"ended\"") == std::string::npos);
+  CHECK(seen_text(report.completeness) == "1 ended process seen; how many ended is not known");
+  const Report nothing = make_report(Summary(), {.damage = {.truncated = true}});
+  CHECK_FALSE(nothing.total.cpu_ns.has_value());
+  CHECK_FALSE(nothing.total.read_bytes.has_value());
+}
+
+TEST_CASE("a loss of what no row adds up leaves rows exact") {
+  const Report report = make_report(summary_of({one_in_a_step(), Loss{1, "ring_full_file_use", 4}, end_of(1)}));
+  CHECK_FALSE(report.completeness.complete);
+  check_bounds(report, Bound::kExact);
+  check_bounds(make_report(summary_of({one_in_a_step(), Loss{1, "queue_full", 4}, end_of(1)})), Bound::kAtLeast);
+}
+
+TEST_CASE("rows of a session that lost ends are lower bounds, and the kernel's total is whole") {
+  SessionFigures session = session_of(totals_of(3, 0, 999));
+  session.statistics.losses = {{"ring_full_process_exit", 2}};
+  const Report report = make_report(summary_of({one_in_a_step()}), session);
+  CHECK_FALSE(report.completeness.rows_are_whole);
+  CHECK(report.total.cpu_ns == Figure{999});
+  CHECK(report.tools.at(0).cpu_ns == Figure{50, Bound::kAtLeast});
+  CHECK(report.tree.at(0).row.cpu_ns == Figure{50, Bound::kAtLeast});
+}
+
+TEST_CASE("several recordings, of which one has no end, are together as little known as that") {
+  const Report whole = make_report(summary_of({one_in_a_step(), end_of(1)}));
+  const Report cut = make_report(Summary(), {.damage = {.skipped_bytes = 7, .truncated = true}});
+  const Report all = sum_of_reports({whole, cut}, {0, 0});
+  CHECK_FALSE(all.completeness.ended.has_value());
+  CHECK(all.completeness.damage.skipped_bytes == 7);
+  CHECK(all.completeness.damage.truncated);
+  CHECK_FALSE(all.completeness.rows_are_whole);
+  CHECK(all.total.cpu_ns == Figure{50, Bound::kAtLeast});
+}
+
 TEST_CASE("a recording's report knows what its end says") {
   Summary summary = summary_of({exit_of({.pid = 1}), Loss{1, "ring_full_exit", 2}});
   CHECK_FALSE(make_report(summary).completeness.complete);
@@ -364,6 +461,10 @@ TEST_CASE("the session's own process has a row, is no process that ended, and no
   summary.add(sample_at(350, 7, 1000));
   summary.add(own_work_of("s", 100, 400, 30));
   summary.add(own_work_of(nullptr, 100, 500, 5));
+  SessionEnd end;
+  end.processes_started = 2;
+  end.processes_ended = 1;
+  summary.add(end);
   const Report report = make_report(summary);
   const ReportRow* own = row_named(report.tools, "train.py (this process)");
   REQUIRE(own != nullptr);
@@ -421,7 +522,7 @@ TEST_CASE("what the session's own process holds is not its tool's") {
 }
 
 TEST_CASE("own work of a task that is a lower bound makes no lower bound of what has all parts") {
-  const Summary summary = summary_of({own_work_of("s", 100, 400, {}, 30), own_work_of(nullptr, 100, 500, 20)});
+  const Summary summary = whole_summary_of({own_work_of("s", 100, 400, {}, 30), own_work_of(nullptr, 100, 500, 20)});
   const Report report = make_report(summary);
   CHECK(report.steps.at(0).cpu_ns == Figure{30, Bound::kAtLeast});
   CHECK(report.total.cpu_ns == Figure{50, Bound::kExact});
@@ -430,9 +531,9 @@ TEST_CASE("own work of a task that is a lower bound makes no lower bound of what
 
 TEST_CASE("the sum of reports adds what has one name, on one clock") {
   const Report a = make_report(
-      summary_of({exit_of({.pid = 1, .tool = "x", .step = "s", .start_ns = 100, .end_ns = 300, .cpu_ns = 50}),
-                  exit_of({.pid = 2, .tool = "y", .start_ns = 100, .end_ns = 200, .cpu_ns = 5})}));
-  const Report b = make_report(summary_of(
+      whole_summary_of({exit_of({.pid = 1, .tool = "x", .step = "s", .start_ns = 100, .end_ns = 300, .cpu_ns = 50}),
+                        exit_of({.pid = 2, .tool = "y", .start_ns = 100, .end_ns = 200, .cpu_ns = 5})}));
+  const Report b = make_report(whole_summary_of(
       {exit_of({.pid = 1, .tool = "x", .step = "s", .start_ns = 50, .end_ns = 150, .cpu_ns = {}, .status = 3})}));
   // The second machine's clock began 1000 ns later.
   const Report all = sum_of_reports({a, b}, {5000, 6000});
@@ -505,8 +606,9 @@ TEST_CASE("samples are added up over tasks, and have the memory of their largest
     exit.program.account.cpu_ns = cpu_ns;
     return Event(exit);
   };
-  const Summary summary = summary_of({sample_at(15, 1, 100, "a", "S1"), sample_at(15, 2, 300, "b", "S1"),
-                                      exit_in(1, "a", "S1", 5), exit_in(2, "b", "S1", 7), exit_in(3, "a", "S2", 1)});
+  const Summary summary =
+      whole_summary_of({sample_at(15, 1, 100, "a", "S1"), sample_at(15, 2, 300, "b", "S1"), exit_in(1, "a", "S1", 5),
+                        exit_in(2, "b", "S1", 7), exit_in(3, "a", "S2", 1)});
   const Report report = make_report(summary);
   REQUIRE(report.samples.size() == 2);
   const ReportRow* first = row_named(report.samples, "S1");

@@ -125,6 +125,7 @@ TEST_CASE("the kernel's sums are those of what has ended: what lives comes besid
   session.totals[0].ended = 3;
   session.totals[0].account.cpu_ns = 1000;
   session.totals[0].account.read_bytes = session.totals[0].account.written_bytes = 1;
+  session.tier = Tier::kKernel;
   const Report report =
       make_report(summary_of({living(bwa, 500), Loss{1, "ring_full_exit", 3}, end_of(4, 3)}), session);
   CHECK(report.total.processes == 4);
@@ -134,8 +135,8 @@ TEST_CASE("the kernel's sums are those of what has ended: what lives comes besid
 TEST_CASE("tools of which there were only copies have no row") {
   ProcessExec copied =
       exec_of({.pid = 1, .tool = "bash", .start_ns = 0, .end_ns = 50, .cpu_ns = 3}, {.pid = 1, .tool = "cat"});
-  const Report report =
-      make_report(summary_of({copied, exit_of({.pid = 1, .tool = "cat", .start_ns = 50, .end_ns = 60, .cpu_ns = 1})}));
+  const Report report = make_report(
+      whole_summary_of({copied, exit_of({.pid = 1, .tool = "cat", .start_ns = 50, .end_ns = 60, .cpu_ns = 1})}));
   REQUIRE(report.tools.size() == 1);
   CHECK(report.tools[0].name == "cat");
   CHECK(report.tools[0].processes == 1);
@@ -150,4 +151,24 @@ TEST_CASE("a command that was held began with its exec") {
   CHECK(summary.by_tool().size() == 1);
   CHECK(summary.total().wall_ns == 100);
   CHECK(summary.total().unknown_cpus == 0);
+}
+
+TEST_CASE("a command that was held, and lives, began with its exec") {
+  ProcessExec held = exec_of({.pid = 1, .tool = "tracerd", .end_ns = 700}, {.pid = 1, .tool = "cat"});
+  held.ended = {};
+  const Summary summary = summary_of({held, living({.pid = 1, .tool = "cat", .cpu_ns = 1}, 900), end_of(1, 0)});
+  REQUIRE(summary.survivors().size() == 1);
+  CHECK(summary.survivors()[0].begin_ns == 700);
+  CHECK(make_report(summary).survivors.at(0).begin_ns == 700);
+  CHECK(summary.total().wall_ns == 200);
+}
+
+TEST_CASE("of what lives, reads of which only a bound is known have one in the row, however small it is") {
+  ProcessSample sample = living({.pid = 1, .tool = "sleep", .cpu_ns = 1}, 900);
+  sample.account.read_bytes.reset();
+  sample.account.read_at_most_bytes = 4000;
+  const Report report = make_report(summary_of({sample, end_of(1, 0)}));
+  CHECK(report.tools.at(0).read_bytes == Figure{4000, Bound::kAtMost});
+  CHECK(report.total.read_bytes == Figure{4000, Bound::kAtMost});
+  CHECK(to_json(report).find("\"read_bytes\":0") == std::string::npos);
 }

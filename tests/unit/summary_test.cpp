@@ -21,7 +21,7 @@ Event exec_of(const Run& run) {
 
 std::vector<std::uint32_t> survivors_of(const Summary& summary) {
   std::vector<std::uint32_t> pids;
-  for (const ProcessSample& sample : summary.survivors()) pids.push_back(sample.process->pid);
+  for (const Survivor& each : summary.survivors()) pids.push_back(each.sample.process->pid);
   return pids;
 }
 
@@ -98,7 +98,9 @@ TEST_CASE("tools of more names than are told apart are one, and nothing is missi
 
 TEST_CASE("a process counts for each tool that it has executed, and once in all") {
   Summary summary;
-  summary.add(exec_of({.tool = "bash", .start_ns = 100, .end_ns = 110, .cpu_ns = 5}));
+  ProcessExec exec = *exec_of({.tool = "bash", .start_ns = 100, .end_ns = 110, .cpu_ns = 5}).get_if<ProcessExec>();
+  exec.process = process_of({.tool = "cat"});
+  summary.add(exec);
   summary.add(exit_of({.tool = "cat", .start_ns = 110, .end_ns = 120, .cpu_ns = 1}));
   const auto rows = summary.by_tool();
   REQUIRE(rows.size() == 2);
@@ -258,7 +260,7 @@ TEST_CASE("survivors, losses and the end are kept") {
   summary.add(end);
   summary.add(ProcessStart{1, sample.process, {}});
   REQUIRE(summary.survivors().size() == 1);
-  CHECK(summary.survivors()[0].threads == 3);
+  CHECK(summary.survivors()[0].sample.threads == 3);
   CHECK(summary.losses() == std::map<std::string, std::uint64_t>{{"a", 4}, {"b", 5}});
   CHECK(summary.end()->exits_delivered == 7);
 }
@@ -311,4 +313,22 @@ TEST_CASE("ledgers are summed over the programs that have one") {
   CHECK(ledger.throttled_ns == 5);
   CHECK(ledger.sleep_ns == 0);
   CHECK_FALSE(ledger.pipe_read_peer_pid.has_value());
+}
+
+TEST_CASE("a process that executes the same tool again is one of it, and counts once for each other tool") {
+  const auto execs = [](const char* before, const char* after, std::uint64_t at_ns) {
+    ProcessExec exec;
+    exec.time_ns = at_ns;
+    exec.process = process_of({.pid = 1, .tool = after});
+    exec.ended = program_of({.pid = 1, .tool = before, .start_ns = at_ns - 10, .end_ns = at_ns});
+    return Event(exec);
+  };
+  const Event end = exit_of({.pid = 1, .tool = "x.py", .start_ns = 40, .end_ns = 90});
+  // As env, nice and setsid are called by what they start.
+  const Summary once =
+      summary_of({execs("bash", "x.py", 10), execs("x.py", "x.py", 20), execs("x.py", "x.py", 40), end});
+  for (const SummaryRow& row : once.by_tool()) CHECK(row.processes == (row.name == "x.py" ? 1 : 0));
+  const Summary two = summary_of({execs("make", "sort", 20), execs("sort", "x.py", 40), end});
+  CHECK(two.by_tool().size() == 3);
+  for (const SummaryRow& row : two.by_tool()) CHECK(row.processes == 1);
 }

@@ -298,3 +298,40 @@ TEST_CASE("a chain of spans finds the most that do not overlap, and forgets with
   for (std::uint64_t i = 0; i < 100000; ++i) many.add(i * 10, i * 10 + 10, 10);
   CHECK(many.best() == 1000000);
 }
+
+TEST_CASE("a poll that lasted at a snapshot, and turned out to be a wait for a local socket, is no poll") {
+  const auto polls = [](std::uint64_t from_ms, std::uint64_t to_ms, std::uint64_t poll_ms, std::uint64_t socket_ms) {
+    LifeSpan did = span({.from = from_ms, .to = to_ms});
+    did.ledger.poll_ns = poll_ms * kMs;
+    did.ledger.local_socket_ns = socket_ms * kMs;
+    return did;
+  };
+  for (const bool closed : {true, false}) {
+    WallLedger wall(0, 2);
+    wall.add(polls(0, 235, 235, 0));
+    if (closed) wall.close(235 * kMs);
+    wall.poll_was(WallLedger::PollCause::kLocalSocket, 235 * kMs, 235 * kMs);
+    wall.add(polls(235, 612, 0, 377));
+    const TaskLedger ledger = wall.until(0, 612 * kMs);
+    check_ms(ledger.local_socket_ns, 612);
+    CHECK(ledger.poll_ns < kMs);
+    CHECK(sum_of(ledger) == ledger.wall_ns);
+  }
+}
+
+TEST_CASE("of a poll that was none, no more is taken off than the polls of all have in the sums") {
+  WallLedger wall(0, 2);
+  LifeSpan did = span({.to = 100, .ran = 60});
+  did.ledger.poll_ns = 40 * kMs;
+  wall.add(did);
+  wall.add(span({.to = 100, .ran = 50, .sleep = 50}));
+  wall.close(100 * kMs);
+  const std::uint64_t poll_ns = wall.ledger().poll_ns;
+  CHECK(poll_ns < 40 * kMs);
+  wall.poll_was(WallLedger::PollCause::kOutsidePipe, 100 * kMs, 40 * kMs);
+  CHECK(wall.ledger().poll_ns + wall.ledger().pipe_ns == poll_ns);
+  CHECK(wall.ledger().poll_ns < kMs);
+  wall.poll_was(WallLedger::PollCause::kOutsidePipe, 100 * kMs, 400 * kMs);
+  CHECK(wall.ledger().poll_ns == 0);
+  CHECK(sum_of(wall.ledger()) == wall.ledger().wall_ns);
+}

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "insight/recorded_events.hpp"
 #include "report/meet_living.hpp"
+#include "report/report_sums.hpp"
 #include "event_handle.hpp"
 #include "recording_handle.hpp"
 #include "session_state.hpp"
@@ -23,6 +24,7 @@ namespace tracer::c {
 struct Adding {
   std::mutex mutex;
   Summary summary;
+  RecordingDamage damage = {};              ///< Of the recordings that were read.
   std::optional<SessionFigures> last = {};  ///< Of the session's end.
 };
 
@@ -54,7 +56,8 @@ SessionFigures figures_of(const Session& session, std::uint64_t begin_ns) {
           .statistics = session.statistics(),
           .families = session.families(),
           .elapsed_ns = internal::boot_time_ns() - begin_ns,
-          .lived_before = true};
+          .lived_before = true,
+          .tier = session.tier()};
 }
 
 }  // namespace
@@ -100,6 +103,7 @@ tracer_status tracer_summary_read(tracer_summary* summary, tracer_recording* rec
     const std::lock_guard lock(adding.mutex);
     internal::RecordedEvents events(reader);
     while (const auto event = events.next()) adding.summary.add(*event);
+    internal::add_damage(adding.damage, reader.damage());
   });
 }
 
@@ -121,6 +125,7 @@ tracer_status tracer_report_json(const tracer_summary* summary, tracer_text** ou
     } else if (state) {
       internal::meet_living(figures, summed.exits(), [&] { return figures_of(state->session(), own.begin_ns); });
     }
+    figures.damage = own.adding->damage;
     return new tracer_text{to_json(make_report(summed, figures))};
   });
 }

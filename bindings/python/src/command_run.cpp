@@ -166,6 +166,11 @@ std::pair<Report, std::optional<Figure>> CommandRun::report(const HeldSession* s
                state.tier};
   }
   const std::lock_guard lock(watch_->mutex);
+  if (session == nullptr) {
+    // The kernel has no sums of one command; where no event of it was lost, these are all.
+    figures.tier = Tier::kService;
+    figures.totals.emplace_back().ended = watch_->summary.exits();
+  }
   const SummaryRow total = watch_->summary.total();
   std::optional<Figure> largest;
   if (total.peak_rss_bytes)

@@ -45,6 +45,12 @@ SessionFigures figures_of(const HeldSession& held, bool lived_before) {
           state.tier};
 }
 
+/// Of a session whose events are still being written: that they have no end is no damage.
+RecordingDamage so_far(RecordingDamage damage) {
+  damage.truncated = false;
+  return damage;
+}
+
 void meet_living(SessionFigures& session, std::uint64_t exits, const HeldSession& held) {
   internal::meet_living(session, exits, [&held] { return figures_of(held, false); });
 }
@@ -109,9 +115,9 @@ class LiveReport {
     add_all(reader_, summary_);
     const ReleasedGil released;
     meet_living(session, summary_.summary().exits(), held);
+    session.damage = so_far(reader_.damage());
     DetailedReport made = summary_.report(session);
     made.host = reader_.host();
-    made.damage = reader_.damage();
     return made;
   }
 
@@ -231,9 +237,9 @@ DetailedReport read_report(RecordingReader& reader, const ReportOptions& options
   } else if (options.held != nullptr) {
     meet_living(session, summary.summary().exits(), *options.held);
   }
+  session.damage = options.held != nullptr ? so_far(reader.damage()) : reader.damage();
   DetailedReport made = summary.report(session);
   made.host = reader.host();
-  made.damage = reader.damage();
   return made;
 }
 
@@ -245,7 +251,6 @@ void bind_report(py::module_& module) {
       .def("format", &format, py::arg("title"), py::arg("by"), py::arg("columns"), py::arg("utf8"))
       .def("page", &page, py::arg("title"), py::arg("text"))
       .def("unknown", [](const DetailedReport& native) { return texts_of(internal::unknown_of(native.report)); })
-      .def("set_unfinished", [](DetailedReport& native) { native.damage.truncated = false; })
       .def("table", &table, py::arg("by"), py::arg("columns"), py::arg("utf8"))
       .def("notes", &notes, py::arg("columns"), py::arg("utf8"));
   py::class_<SessionFigures>(module, "SessionFigures");

@@ -8,6 +8,8 @@
 #include "report/row_figures.hpp"
 #include "report/summary_level.hpp"
 #include "report/time_shares.hpp"
+#include "report/touched.hpp"
+#include "report/waste.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;
@@ -124,11 +126,19 @@ py::list list_of(const std::vector<ReportNode>& nodes, ObjectMaker& maker) {
   return list;
 }
 
+const std::optional<std::string>& tool_of(const Process& process) {
+  return process.program->tool ? process.program->tool : process.program->comm;
+}
+
+py::object tool_or_none(const std::shared_ptr<const Process>& process) {
+  return process ? maybe_text(tool_of(*process)) : py::object(py::none());
+}
+
 void put_program(py::dict& fields, const Process& process) {
   const Program& program = *process.program;
   fields["pid"] = process.pid;
   fields["start_ns"] = process.start_ns;
-  fields["tool"] = maybe_text(program.tool ? program.tool : program.comm);
+  fields["tool"] = maybe_text(tool_of(process));
   fields["exe"] = maybe_text(program.exe);
   fields["argv"] = argv_of(program);
 }
@@ -140,15 +150,33 @@ py::dict value_of(const Failure& failure, ObjectMaker& maker) {
   fields["exit_code"] = maybe(failure.exit_code);
   fields["exit_signal"] = maybe(failure.exit_signal);
   fields["core_dumped"] = failure.core_dumped;
+  fields["exit_signal_sender"] = maybe_text(failure.exit_signal_sender);
+  fields["oom_killed"] = maybe(failure.oom_killed);
+  fields["sent_by"] = tool_or_none(failure.sent_by);
   fields["count"] = failure.count;
   fields["status"] = text_of(tracer::internal::format_status(failure));
   fields["passed_on"] = failure.passed_on;
   fields["ignored"] = failure.ignored;
+  py::list tools;
+  for (const auto& process : failure.passed_on_by) tools.append(text_of(tool_of(*process).value_or("?")));
+  fields["passed_on_by"] = tools;
+  fields["ignored_by"] = tool_or_none(failure.ignored_by);
   fields["outcome"] = text_of(tracer::internal::format_outcome(failure));
   return fields;
 }
 
-py::object value_of(const ProcessSample& sample, ObjectMaker& maker) { return maker.event(Event(sample)); }
+py::dict value_of(const Survivor& survivor, ObjectMaker& maker) {
+  const ProcessSample& sample = survivor.sample;
+  py::dict fields;
+  put_program(fields, *sample.process);
+  fields["context"] = maker.context(*sample.process->context);
+  fields["begin_ns"] = survivor.begin_ns;
+  fields["time_ns"] = sample.time_ns;
+  fields["cpu_ns"] = maybe(sample.account.cpu_ns);
+  fields["read_bytes"] = maybe_figure(bytes_read(sample.account));
+  fields["written_bytes"] = maybe_figure(bytes_written(sample.account));
+  return fields;
+}
 
 py::object value_of(const Finding& finding, ObjectMaker& maker) { return maker.event(Event(finding)); }
 
@@ -158,9 +186,8 @@ py::dict value_of(const BusyFile& file) {
   fields["read_by"] = file.read_by.empty() ? py::object(py::none()) : py::object(text_of(file.read_by));
   fields["written_by"] = file.written_by.empty() ? py::object(py::none()) : py::object(text_of(file.written_by));
   fields["opens"] = file.opens;
-  fields["read_bytes"] = file.read_bytes;
-  fields["written_bytes"] = file.written_bytes;
-  fields["unknown_uses"] = file.unknown_uses;
+  fields["read_bytes"] = value_of(internal::bytes_of(file, &BusyFile::read_bytes));
+  fields["written_bytes"] = value_of(internal::bytes_of(file, &BusyFile::written_bytes));
   return fields;
 }
 
@@ -254,7 +281,8 @@ py::dict value_of(const FamilyState& state) {
   return fields;
 }
 
-py::dict value_of(const Completeness& certificate, const RecordingDamage& damage) {
+py::dict value_of(const Completeness& certificate) {
+  const RecordingDamage& damage = certificate.damage;
   py::dict losses;
   for (const auto& [cause, count] : certificate.losses) losses[text_of(cause)] = count;
   py::list missing;
@@ -271,10 +299,28 @@ py::dict value_of(const Completeness& certificate, const RecordingDamage& damage
   fields["exits_seen"] = certificate.exits_seen;
   fields["ended"] = maybe(certificate.ended);
   fields["losses"] = losses;
+  fields["rows_are_whole"] = certificate.rows_are_whole;
   fields["total_is_whole"] = certificate.total_is_whole;
   fields["missed_at_most"] = maybe(certificate.missed_at_most);
   fields["missing"] = missing;
   fields["damage"] = lost;
+  return fields;
+}
+
+/// By the names of JSON.
+py::object value_of(const internal::Waste& waste) {
+  const auto& [cpu, memory] = waste;
+  if (cpu.tasks + memory.tasks == 0) return py::none();
+  const auto known = [](const internal::Waste::Part& part, auto value) {
+    return part.tasks == 0 ? py::object(py::none()) : py::cast(value);
+  };
+  py::dict fields;
+  fields["cpu_tasks"] = known(cpu, cpu.tasks);
+  fields["requested_cpu_hours"] = known(cpu, cpu.requested);
+  fields["unused_cpu_hours"] = known(cpu, cpu.unused);
+  fields["memory_tasks"] = known(memory, memory.tasks);
+  fields["requested_memory_gib_hours"] = known(memory, memory.requested);
+  fields["unused_memory_gib_hours"] = known(memory, memory.unused);
   return fields;
 }
 
@@ -380,7 +426,8 @@ py::dict values_of(const DetailedReport& native) {
   fields["peers"] = list_of(report.peers);
   fields["devices"] = list_of(report.devices);
   fields["gpus"] = list_of(report.gpus);
-  fields["certificate"] = value_of(report.completeness, native.damage);
+  fields["waste"] = value_of(internal::waste_of(report));
+  fields["certificate"] = value_of(report.completeness);
   fields["cost"] = value_of(report.cost);
   fields["host"] = object_of(native.host);
   fields["command"] = native.command ? argv_of(*native.command) : py::object(py::none());

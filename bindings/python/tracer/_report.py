@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._arguments import checked_call, text_of, whole_number_of
-from ._events import Context, Finding, Host, ProcessSample, Requested, TaskLedger
+from ._events import Context, Finding, Host, Requested, TaskLedger
 from ._facts import rebuilt
 from ._format import bounded
 from ._state import Damage
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from .cost._waste import HourlyPrice, WasteCost
 
 __all__ = [
-    "CgroupMemory", "Certificate", "CriticalPath", "Failure", "Figure", "MissingFamily", "PathTask", "Pipeline", "Report", "ReportCost", "ReportNode",
-    "ReportRow", "Series", "TimeShare", "Timeline", "findings_of", "report_of", "report_of_descriptor", "report_of_path", "report_of_paths",
+    "CgroupMemory", "Certificate", "CriticalPath", "Failure", "Figure", "MissingFamily", "PathTask", "Pipeline", "Report", "ReportCost",
+    "ReportNode", "ReportRow", "Series", "Survivor", "TimeShare", "Timeline", "Waste", "findings_of", "report_of", "report_of_descriptor",
+    "report_of_path", "report_of_paths",
 ]
 
 MOST_PROCESSES = 2000
@@ -136,6 +137,11 @@ class Failure:
     exit_code: int | None
     exit_signal: int | None
     core_dumped: bool
+    exit_signal_sender: str | None
+    """As in the event process_exit, like the next."""
+    oom_killed: bool | None
+    sent_by: str | None
+    """The tool that sent the signal. None: the kernel, or unknown."""
     count: int
     status: str
     """"status 1", "signal 9 (KILL), sent by timeout"."""
@@ -144,6 +150,10 @@ class Failure:
     its outcome is unknown."""
     ignored: int
     """The part of count where a parent, or a process above, went on or ended otherwise."""
+    passed_on_by: tuple[str, ...]
+    """The tools that passed on the first, at most 8, from its parent up. Empty: none, or unknown."""
+    ignored_by: str | None
+    """The tool that ignored the first. None: none, or unknown."""
     outcome: str
     """"passed on by bash", "ignored by s.sh"; for several: "2 passed on, 1 ignored". Empty: unknown."""
 
@@ -180,6 +190,40 @@ class CriticalPath:
 
 
 @dataclass(frozen=True, slots=True)
+class Survivor:
+    """A process that has not ended, as its last sample saw it."""
+
+    tool: str | None
+    pid: int
+    start_ns: int
+    exe: str | None
+    argv: tuple[str, ...] | None
+    """Secrets masked."""
+    context: Context | None
+    begin_ns: int
+    """As in the event process_exit: start_ns, or the exec of a command that was held until then."""
+    time_ns: int
+    """When it was sampled; the figures below are those until then."""
+    cpu_ns: int | None
+    read_bytes: Figure | None
+    written_bytes: Figure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Waste:
+    """What tasks that ended requested and did not use, of those whose request and use are known."""
+
+    cpu_tasks: int | None
+    """The tasks that count in the next two figures. None, like these: none does."""
+    requested_cpu_hours: float | None
+    unused_cpu_hours: float | None
+    memory_tasks: int | None
+    requested_memory_gib_hours: float | None
+    unused_memory_gib_hours: float | None
+    """Unused even at the task's peak."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pipeline:
     """Programs that pass data on through pipes, and which of them the others wait for."""
 
@@ -202,11 +246,9 @@ class BusyFile:
     """The tool that read most of it; None: none is known to have."""
     written_by: str | None
     opens: int
-    read_bytes: int
-    """Sum of the known ones."""
-    written_bytes: int
-    unknown_uses: int
-    """Uses of which not all bytes are known: the sums are lower bounds."""
+    read_bytes: Figure
+    """At least, like the next: not all bytes of its uses are known."""
+    written_bytes: Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,14 +364,17 @@ class Certificate:
     tier: str
     """"kernel" or "proc": a session on this machine. "recording": a recording, or another source of events."""
     complete: bool
-    """Each process that ended was seen, and nothing was lost."""
+    """Each process that ended was seen, and nothing was lost or damaged."""
     exits_seen: int
     ended: int | None
-    """Processes that ended, by the count of the kernel. None: not known, as a service's events are missing."""
+    """Processes that ended, by the count of the kernel. None: not known, as a recording has no end or events of a service
+    are missing."""
     losses: Mapping[str, int]
     """By cause; docs/losses.md explains each."""
+    rows_are_whole: bool
+    """Nothing is missing that rows add up: they are whole where their bounds say so. If False, they are lower bounds."""
     total_is_whole: bool
-    """The kernel added up the total, including lost events: it is complete where its bounds say so."""
+    """The same of the total, which the kernel may have added up, including lost events."""
     missed_at_most: int | None
     """Processes that lived too shortly to be seen, at most; None unless processes were polled in /proc."""
     missing: tuple[MissingFamily, ...]
@@ -412,8 +457,8 @@ class Report:
     """Not failures: processes that wrote to a pipe or socket that nobody read anymore."""
     ended_by_starter: int
     """Not failures: processes that a process above ended by a signal, such as the workers of a pool."""
-    survivors: tuple[ProcessSample, ...]
-    """Last samples of processes that have not ended."""
+    survivors: tuple[Survivor, ...]
+    """Processes that have not ended."""
     critical_paths: tuple[CriticalPath, ...]
     """Of each run with tasks. Not of one whose tasks ran on several machines."""
     pipelines: tuple[Pipeline, ...]
@@ -424,6 +469,8 @@ class Report:
     peers: tuple[BusyPeer, ...]
     devices: tuple[BusyDevice, ...]
     gpus: tuple[BusyGpu, ...]
+    waste: Waste | None
+    """None: of no task that ended both a request and its use are known."""
     certificate: Certificate
     cost: ReportCost
     host: Host
@@ -439,6 +486,11 @@ class Report:
     _region: str | None = None
     _instance_types: Callable[[], set[str]] | None = None
     """Those of the machines, where these say it. It reads all events again."""
+
+    @property
+    def runs(self) -> tuple[ReportRow, ...]:
+        """The slowest first. A run that only follows from a command is none unless it has tasks."""
+        return tuple(node.row for node in self.tree if node.level == "run")
 
     @property
     def report(self) -> Report:
@@ -544,7 +596,20 @@ def _nodes(parts: list[tuple[str, dict[str, Any], list[Any]]]) -> tuple[ReportNo
 def _failure(parts: dict[str, Any]) -> Failure:
     if parts["argv"] is not None:
         parts["argv"] = tuple(parts["argv"])
-    return Failure(**parts)
+    return Failure(**parts | {"passed_on_by": tuple(parts["passed_on_by"])})
+
+
+def _figure(parts: tuple[int, str] | None) -> Figure | None:
+    return None if parts is None else Figure(*parts)
+
+
+def _survivor(parts: dict[str, Any]) -> Survivor:
+    figures = {name: _figure(parts[name]) for name in ("read_bytes", "written_bytes")}
+    return Survivor(**parts | figures | {"argv": None if parts["argv"] is None else tuple(parts["argv"])})
+
+
+def _file(parts: dict[str, Any]) -> BusyFile:
+    return BusyFile(**parts | {name: Figure(*parts[name]) for name in ("read_bytes", "written_bytes")})
 
 
 def _series(parts: list[dict[str, Any]]) -> tuple[Series, ...]:
@@ -557,10 +622,8 @@ def _instance_types_of(*sources: Source) -> set[str]:
     return {str(row["instance_type"]) for source in sources for row in source.host_samples.rows() if row["instance_type"] is not None}
 
 
-def _report(native: _core.NativeReport, title: str | None, instance_types: Callable[[], set[str]] | None = None, *,
-            has_end: bool = True) -> Report:
-    if not has_end:
-        native.set_unfinished()
+def _report(native: _core.NativeReport, title: str | None,
+            instance_types: Callable[[], set[str]] | None = None) -> Report:
     parts = native.values()
     damage = Damage(**parts["certificate"]["damage"])
     command = None if parts["command"] is None else tuple(parts["command"])
@@ -584,16 +647,17 @@ def _report(native: _core.NativeReport, title: str | None, instance_types: Calla
         failures_seen=parts["failures_seen"],
         reader_had_enough=parts["reader_had_enough"],
         ended_by_starter=parts["ended_by_starter"],
-        survivors=tuple(parts["survivors"]),
+        survivors=tuple(map(_survivor, parts["survivors"])),
         critical_paths=tuple(CriticalPath(**each | {"tasks": tuple(PathTask(*task) for task in each["tasks"])})
                              for each in parts["critical_paths"]),
         pipelines=tuple(Pipeline(**each | {"stages": tuple(each["stages"])}) for each in parts["pipelines"]),
         cgroups=tuple(CgroupMemory(**each) for each in parts["cgroups"]),
-        files=tuple(BusyFile(**each) for each in parts["files"]),
+        files=tuple(map(_file, parts["files"])),
         file_systems=tuple(BusyFileSystem(**each) for each in parts["file_systems"]),
         peers=tuple(BusyPeer(**each) for each in parts["peers"]),
         devices=tuple(BusyDevice(**each) for each in parts["devices"]),
         gpus=tuple(BusyGpu(**each) for each in parts["gpus"]),
+        waste=None if parts["waste"] is None else Waste(**parts["waste"]),
         certificate=Certificate(**certificate | {
             "missing": tuple(MissingFamily(**each) for each in certificate["missing"]),
             "damage": damage,
@@ -624,31 +688,30 @@ def _title_of(source: Source) -> str | None:
     return " / ".join(labels) or None
 
 
-def _native_of(source: Source, most_processes: int) -> tuple[_core.NativeReport, bool]:
-    """Of all events so far, and whether these have an end."""
+def _native_of(source: Source, most_processes: int) -> _core.NativeReport:
+    """Of all events so far."""
     from ._run_result import RunResult
 
     run = source if isinstance(source, RunResult) else None
     session: _core.Session | None = run._session._core if run is not None else getattr(source, "_core", None)
     if session is None or session.tier == "recording":
-        return _core.report_of_reader(source.open_reader(), None, None, False, None, most_processes), True
+        return _core.report_of_reader(source.open_reader(), None, None, False, None, most_processes)
     # Of before, as more ends while it is read.
     figures = _core.session_figures(session, run is None)
     if run is None and most_processes == MOST_PROCESSES:
-        return source._on_from_before().report(session, figures), False  # type: ignore[attr-defined]
+        return source._on_from_before().report(session, figures)  # type: ignore[attr-defined]
     part, pid = (run.figures is None, run.pid) if run is not None else (False, None)
-    return _core.report_of_reader(source.open_reader(), session, figures, part, pid, most_processes), False
+    return _core.report_of_reader(source.open_reader(), session, figures, part, pid, most_processes)
 
 
 def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
     """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
-    native, has_end = _native_of(source, most_processes)
-    return _report(native, _title_of(source), lambda: _instance_types_of(source), has_end=has_end)
+    return _report(_native_of(source, most_processes), _title_of(source), lambda: _instance_types_of(source))
 
 
 def findings_of(source: Source) -> tuple[Finding, ...]:
     """Those of the report, without the rest of it. Raises as report_of()."""
-    return tuple(_native_of(source, MOST_PROCESSES)[0].findings())
+    return tuple(_native_of(source, MOST_PROCESSES).findings())
 
 
 def report_of_path(path: str | bytes | os.PathLike[str], title: str | None = None,
