@@ -49,6 +49,8 @@ class Status(support.TestCase):
         thread.start()
 
         def end():
+            if listening.fileno() < 0:
+                return
             listening.shutdown(socket.SHUT_RDWR)
             listening.close()
             thread.join(support.DEADLINE_SECONDS)
@@ -56,13 +58,12 @@ class Status(support.TestCase):
                 client.close()
             os.unlink(self.socket)
         self.end = end
-        self.addCleanup(lambda: self.end())
+        self.addCleanup(end)
 
     def status_of(self, status):
         self.answering(json.dumps({"ok": True, "status": status}).encode() + b"\n")
         result = self.tracerd("status", "--socket", self.socket)
         self.end()
-        self.end = lambda: None
         return result
 
     def test_it_shows_what_is_lost_and_what_goes_wrong(self):
