@@ -252,7 +252,10 @@ void Correlator::take_over(const std::vector<LeftProcess>& left, std::vector<Eve
     TextRecord text;
     text.pid = process.pid;
     text.start_ns = process.start_ns;
-    text.text = {program.exe, program.cwd, program.argv, program.argv_cut_bytes};
+    text.text.exe = program.exe;
+    text.text.cwd = program.cwd;
+    text.text.argv = program.argv;
+    text.text.argv_cut_bytes = program.argv_cut_bytes;
     processes_.keep_text(text);
     TrackedProcess& tracked = process_of(identity, each.attached_ns, events);
     taken_in_again(tracked);

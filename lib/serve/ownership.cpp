@@ -130,7 +130,7 @@ bool Ownership::owns(const Owner& owner, const Context& context, const std::opti
 
 void Ownership::note_stranger(const Process& process, const Owner& owner) {
   if (owns(owner, *process.context, process.uid)) return;
-  const Id id{process.start_ns, process.pid};
+  const ProcessId id{process.start_ns, process.pid};
   if (!strangers_.insert(id).second) return;
   stranger_order_.push_back(id);
   if (stranger_order_.size() <= kMostStrangers) return;

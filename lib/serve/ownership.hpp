@@ -82,8 +82,8 @@ class Ownership {
   std::unordered_map<ProcessId, Living, ProcessIdHash> processes_;  ///< Living ones that belong to a user.
   std::unordered_map<std::uint64_t, CgroupOwner> cgroups_;
   /// Processes in another user's run or task, living or ended; and the same in their order.
-  std::unordered_set<Id, Hash> strangers_;
-  std::deque<Id> stranger_order_;
+  std::unordered_set<ProcessId, ProcessIdHash> strangers_;
+  std::deque<ProcessId> stranger_order_;
 };
 
 }  // namespace tracer::internal
