@@ -172,7 +172,7 @@ TEST_CASE("an announced folder is the one that it was, whatever its path leads t
   folder = std::filesystem::canonical(folder).string();
   tracer::Announcement announcement;
   announcement.key = tracer::InWorkDir{folder};
-  announcement.context.task = "t";
+  announcement.context.task = std::string("t");
   const auto task_in = [&](const std::string& kind) {
     const Capture capture = trace(truth::call("work_behind_mount", {folder, kind}), {}, {}, {announcement});
     REQUIRE(capture.status == 0);

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
+#include "base/user_ids.hpp"
+#include "history/history_file.hpp"
+#include "history/session_history.hpp"
 #include "serve/listener.hpp"
 #include "serve/server.hpp"
 #include "session/reader.hpp"
@@ -107,6 +111,18 @@ void consume(std::uint64_t cpu_ns) {
   }
 }
 
+/// Does `work` for each answer to kHistory.
+ServiceOptions answering_history(const TempFile& file, std::function<void()> work) {
+  ServiceOptions options;
+  options.history =
+      std::make_unique<SessionHistory>(file.folder() / "history.db", HistoryFile::Access::kWrite, UserIds());
+  options.history_json = [work = std::move(work)](const HistoryAnswer&) {
+    work();
+    return std::string("{}");
+  };
+  return options;
+}
+
 constexpr std::string_view kHello = "{\"request\":\"hello\"}\n";
 constexpr std::string_view kHistory = "{\"request\":\"history\"}\n";
 
@@ -114,12 +130,8 @@ constexpr std::string_view kHistory = "{\"request\":\"history\"}\n";
 
 TEST_CASE("what a client only asked for is not done once it has gone") {
   const auto asked = std::make_shared<std::atomic<int>>(0);
-  ServiceOptions options;
-  options.history = [asked] {
-    ++*asked;
-    return std::string("{}");
-  };
-  Running service(std::move(options));
+  const TempFile history;
+  Running service(answering_history(history, [asked] { ++*asked; }));
   {
     Client there(service, ::geteuid());
     there.send(times(40, kHistory));
@@ -151,12 +163,8 @@ TEST_CASE("what a client asked to change is done after it has gone, behind much 
 
 TEST_CASE("a user whose requests have taken too much CPU time waits, and others do not") {
   if (::geteuid() != 0) return;
-  ServiceOptions options;
-  options.history = [] {
-    consume(1'000'000'000);
-    return std::string("{}");
-  };
-  Running service(std::move(options));
+  const TempFile history;
+  Running service(answering_history(history, [] { consume(1'000'000'000); }));
   Client alice(service, kAlice);
   Client other_of_alice(service, kAlice);
   Client root(service, 0);
