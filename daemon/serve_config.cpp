@@ -97,7 +97,8 @@ void read_session(const toml::table& table, tracer::SessionOptions& options, Rul
   read_number(table, "max_processes", 1, kMost, options.max_processes, mistakes);
   read_number(table, "max_threads", 1, kMost, options.max_threads, mistakes);
   read_number(table, "max_cgroups", 1, kMost, options.max_cgroups, mistakes);
-  for (const auto& [key, file] : {std::pair("engine_rules", &options.engine_rules), std::pair("secret_rules", &options.secret_rules)}) {
+  for (const auto& [key, file] :
+       {std::pair("engine_rules", &options.engine_rules), std::pair("secret_rules", &options.secret_rules)}) {
     read_path(table, key, true, *file, mistakes);
     if (!file->is_absolute()) continue;
     try {

@@ -98,7 +98,8 @@ std::string text_of(const std::string& status, const std::filesystem::path& sock
 }  // namespace
 
 int status_command(const Options& options) {
-  const std::filesystem::path socket = options.socket ? std::filesystem::path(*options.socket) : tracer::service_socket_to_try();
+  const std::filesystem::path socket =
+      options.socket ? std::filesystem::path(*options.socket) : tracer::service_socket_to_try();
   tracer::internal::ServiceConnection service(socket);
   const std::string status = tracer::internal::status_from(service.ask(tracer::internal::StatusRequest{})).status;
   fmt::print("{}", options.as_json ? status + '\n' : text_of(status, socket));

@@ -30,7 +30,7 @@ struct ServiceOptions {
   std::unique_ptr<SessionHistory> history = nullptr;
   /// For `history`: as JSON.
   std::function<std::string(const HistoryAnswer&)> history_json = {};
-  std::shared_ptr<Keeping> keeping = {};      ///< Null: nothing of the service outlives this process.
+  std::shared_ptr<Keeping> keeping = {};  ///< Null: nothing of the service outlives this process.
 };
 
 class Service;

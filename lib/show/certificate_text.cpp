@@ -80,8 +80,9 @@ std::string seen_text(const Completeness& certificate) {
     text = fmt::format("polled; at most {} missed, and sums are lower bounds",
                        format_count(*certificate.missed_at_most, "process was", "processes were"));
   } else {
-    text = certificate.ended ? fmt::format("{} of {} ended processes seen", certificate.exits_seen, *certificate.ended)
-                             : fmt::format("{} seen", format_count(certificate.exits_seen, "ended process", "ended processes"));
+    text = certificate.ended
+               ? fmt::format("{} of {} ended processes seen", certificate.exits_seen, *certificate.ended)
+               : fmt::format("{} seen", format_count(certificate.exits_seen, "ended process", "ended processes"));
     if (const std::string_view by = seen_by(certificate.tier); !by.empty()) text += fmt::format(", {}", by);
     if (!certificate.ended) text += "; how many ended is not known";
   }

@@ -62,7 +62,7 @@ TEST_CASE("a program's account is an object of its own") {
       R"("ledger":null,"process_ledger":null,"peak_rss_at_least_bytes":null,"network_sent_bytes":null,"network_received_bytes":null,"cpu_at_least_ns":null,"missed_children_cpu_ns":null,"engine_own":false},"status_is_answer":false,)"));
   CHECK(has(
       json,
-      R"("exit_signal_sender":null,"exit_signal_sender_pid":null,"broken_pipe_ns":null,"begin_ns":0,"oom_killed":null})"));
+      R"("exit_signal_sender":null,"exit_signal_sender_pid":null,"broken_pipe_ns":null,"begin_ns":0,"oom_killed":null,"disk_wait_device":null,"disk_wait_device_ns":null})"));
 }
 
 TEST_CASE("a session's end tells what it cost and what was missing") {

@@ -24,9 +24,6 @@
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
-#include "base/user_ids.hpp"
-#include "history/history_file.hpp"
-#include "history/session_history.hpp"
 #include "serve/listener.hpp"
 #include "serve/server.hpp"
 #include "session/reader.hpp"
@@ -111,12 +108,10 @@ void consume(std::uint64_t cpu_ns) {
   }
 }
 
-/// Does `work` for each answer to kHistory.
-ServiceOptions answering_history(const TempFile& file, std::function<void()> work) {
+/// Does `work` for each answer to kStatus.
+ServiceOptions answering_status(std::function<void()> work) {
   ServiceOptions options;
-  options.history =
-      std::make_unique<SessionHistory>(file.folder() / "history.db", HistoryFile::Access::kWrite, UserIds());
-  options.history_json = [work = std::move(work)](const HistoryAnswer&) {
+  options.more_status = [work = std::move(work)] {
     work();
     return std::string("{}");
   };
@@ -124,23 +119,22 @@ ServiceOptions answering_history(const TempFile& file, std::function<void()> wor
 }
 
 constexpr std::string_view kHello = "{\"request\":\"hello\"}\n";
-constexpr std::string_view kHistory = "{\"request\":\"history\"}\n";
+constexpr std::string_view kStatus = "{\"request\":\"status\"}\n";
 
 }  // namespace
 
 TEST_CASE("what a client only asked for is not done once it has gone") {
   const auto asked = std::make_shared<std::atomic<int>>(0);
-  const TempFile history;
-  Running service(answering_history(history, [asked] { ++*asked; }));
+  Running service(answering_status([asked] { ++*asked; }));
   {
     Client there(service, ::geteuid());
-    there.send(times(40, kHistory));
+    there.send(times(40, kStatus));
     REQUIRE(service.until([&] { return there.replies() == 40; }));
     CHECK(*asked == 40);
   }
   {
     Client gone(service, ::geteuid());
-    gone.send(times(200, kHistory) + times(200, kHello) + "{\"request\":\"his");
+    gone.send(times(200, kStatus) + times(200, kHello) + "{\"request\":\"sta");
   }
   REQUIRE(service.until([&] { return service.server.connections() == 0; }));
   CHECK(*asked == 40);
@@ -163,12 +157,11 @@ TEST_CASE("what a client asked to change is done after it has gone, behind much 
 
 TEST_CASE("a user whose requests have taken too much CPU time waits, and others do not") {
   if (::geteuid() != 0) return;
-  const TempFile history;
-  Running service(answering_history(history, [] { consume(1'000'000'000); }));
+  Running service(answering_status([] { consume(1'000'000'000); }));
   Client alice(service, kAlice);
   Client other_of_alice(service, kAlice);
   Client root(service, 0);
-  alice.send(kHistory);
+  alice.send(kStatus);
   REQUIRE(service.until([&] { return alice.replies() == 1; }));
   alice.send(kHello);
   other_of_alice.send(kHello);
