@@ -78,7 +78,7 @@ class InBrowser(TestCase):
             tool = self.path(f"tool{i}<img src=x onerror=evil=1>")
             shutil.copy("/bin/false", tool)
             text += f"{recordings.TRACERD} task --name task{i} -- bash -c \"'{tool}'; true\"\n"
-        subprocess.run([recordings.TRACERD, "run", "--no-live", "--record", path, "--run", "r", "--", "bash", "-c", text + "exit 0"],
+        subprocess.run([recordings.TRACERD, "run", "--no-live", "--no-history", "--record", path, "--run", "r", "--", "bash", "-c", text + "exit 0"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, timeout=recordings.DEADLINE_SECONDS)
         report = tracer.read(path).report
         page = self.path("page.html")
