@@ -34,8 +34,10 @@ def text_of(row, name):
     form = _core.format_duration if name.endswith("_ns") else _core.format_bytes if name.endswith("_bytes") else \
         _core.format_share if name == "cpu_utilization" else str
     parts = [sign + form(row[name + end]) for sign, end in (("", ""), ("≥ ", "_at_least"), ("≤ ", "_at_most")) if name + end in row]
-    if (name, parts) == ("failed", ["0"]):
+    if name == "failed" and parts in (["0"], ["≥ 0"]):
         return ""
+    if (name, parts) == ("processes", ["0"]):
+        return "-"
     return " ".join(parts) or "-"
 
 
@@ -155,7 +157,7 @@ class Equal(TestCase):
         return {"basis": path.basis, "length_ns_at_least": path.length_at_least_ns,
                 "length_ns_at_most": path.length_at_most_ns, "tasks": tasks}
 
-    def check(self, path):
+    def check(self, path, tables=("tool", "tree", None)):
         report = tracer.read(path).report
         text = output_of(TRACERD, "report", "--json", path)
         self.assertEqual(output_of(PRINT_REPORT, path), text)
@@ -188,7 +190,7 @@ class Equal(TestCase):
                  if "critical_path" in row}
         self.assertEqual(paths, {path.run_key: (self.json_of(path), path.without_task_ns) for path in report.critical_paths})
 
-        for by in ("tool", "tree", None):
+        for by in tables:
             words = () if by is None else ("--by", by)
             lines = output_of(TRACERD, "report", *words, path).split("\n", 1)[1]
             self.assertEqual(report.text(by).lstrip("\n").split("\n", 1)[1], lines)
@@ -230,7 +232,7 @@ class Equal(TestCase):
             with self.subTest(name):
                 path = self.path(f"{name}.tracer")
                 pathlib.Path(path).write_bytes(made)
-                self.check(path)
+                self.check(path, ("tool", "tree"))
                 report = tracer.read(path).report
                 self.assertFalse(report.certificate.rows_are_whole)
                 self.assertEqual(report.certificate.ended is None, name != "flipped")
