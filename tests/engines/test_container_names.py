@@ -10,6 +10,7 @@ import subprocess
 
 import installed
 import podman_image
+import ending
 import support
 
 PODMANS_OWN = pathlib.Path("/var/lib/containers/storage")
@@ -49,7 +50,7 @@ class Names(support.EngineTest):
                 podman.call("rm", "sort_2")
                 workspace.wait_until_seen(path, tracer)
             finally:
-                support.end(tracer, signal.SIGINT, 60)
+                ending.end(tracer, signal.SIGINT, 60)
         cls.events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
     def of_kind(self, kind):

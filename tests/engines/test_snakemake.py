@@ -9,9 +9,8 @@ import support
 
 
 def job(marker):
-    """What tells jobs apart in the truth: rule, wildcards and attempt, but for what is tried again in one process."""
-    truth = without_attempt(marker) if rule_of(marker) == "tried" else marker.truth
-    return tuple(sorted(truth.items()))
+    """What tells jobs apart in the truth: rule, wildcards and attempt."""
+    return tuple(sorted(marker.truth.items()))
 
 
 def without_attempt(marker):
@@ -31,7 +30,7 @@ def is_job_process(one):
 class Snakemake9(support.EngineTest):
     # How many markers of each rule a run has.
     MARKERS = {"align": 16, "single": 2, "flaky": 3, "stats": 6, "report": 2, "grouped_a": 2, "grouped_b": 2,
-               "source": 2, "sink": 2, "tried": 2}
+               "source": 2, "sink": 2}
 
     @classmethod
     def prepare(cls, workspace):
@@ -52,16 +51,13 @@ class Snakemake9(support.EngineTest):
                              truth=lambda marker: without_attempt(marker) | {"pipeline": "Snakefile"})
 
     def test_jobs_with_a_process_of_their_own_have_rule_and_wildcards(self):
-        self.assert_contexts(self.trace, {"engine", "step", "sample"}, self.of("stats", "sink", "tried"), without_attempt)
+        self.assert_contexts(self.trace, {"engine", "step", "sample"}, self.of("stats", "sink"))
 
     def test_each_job_is_one_task(self):
         self.assert_same_task(self.trace, job)
 
     def test_no_attempt_is_taken_for_another(self):
         self.assert_contexts(self.trace, set())
-
-    def test_attempts_inside_one_process_are_not_known(self):
-        self.assertEqual([marker.context.get("attempt") for marker in self.of("tried")], [None, None])
 
     def test_nothing_else_is_a_task(self):
         self.assert_no_other_tasks(self.trace)
