@@ -8,9 +8,9 @@ import pathlib
 import signal
 import subprocess
 
+import ending
 import installed
 import podman_image
-import ending
 import support
 
 PODMANS_OWN = pathlib.Path("/var/lib/containers/storage")
