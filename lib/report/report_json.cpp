@@ -118,7 +118,8 @@ void put_cost(JsonBuilder& json, const ReportCost& cost) {
 }
 
 void put_waste(JsonBuilder& json, const internal::Waste& waste) {
-  const auto& [cpu, memory] = waste;
+  const auto& cpu = waste.cpu_hours;
+  const auto& memory = waste.memory_gib_hours;
   if (cpu.tasks + memory.tasks == 0) return;
   json.object("waste", [&] {
     if (cpu.tasks != 0) {
