@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -22,6 +22,7 @@
 
 #include <tracer/error.hpp>
 
+#include "base/descriptor_message.hpp"
 #include "privileges.hpp"
 
 namespace tracerd {
@@ -42,48 +43,14 @@ struct Answer {
   bool moved = false;       ///< At its name was not the one that was written to.
 };
 
-/// A message of one object, and a descriptor if there is one.
 template <class T>
-class Message {
- public:
-  explicit Message(T& body) : part_{&body, sizeof body} {
-    header_.msg_iov = &part_;
-    header_.msg_iovlen = 1;
-  }
-  Message(const Message&) = delete;
-  Message& operator=(const Message&) = delete;
-
-  bool send(int socket, int fd) noexcept {
-    if (fd >= 0) {
-      header_.msg_control = control_;
-      header_.msg_controllen = sizeof control_;
-      cmsghdr* attached = CMSG_FIRSTHDR(&header_);
-      attached->cmsg_level = SOL_SOCKET;
-      attached->cmsg_type = SCM_RIGHTS;
-      attached->cmsg_len = CMSG_LEN(sizeof fd);
-      std::memcpy(CMSG_DATA(attached), &fd, sizeof fd);
-    }
-    return ::sendmsg(socket, &header_, MSG_NOSIGNAL) == sizeof(T);
-  }
-  bool receive(int socket, int& fd) noexcept {
-    header_.msg_control = control_;
-    header_.msg_controllen = sizeof control_;
-    ssize_t got = 0;
-    do {
-      got = ::recvmsg(socket, &header_, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
-    fd = -1;
-    const cmsghdr* attached = CMSG_FIRSTHDR(&header_);
-    if (got > 0 && attached != nullptr && attached->cmsg_type == SCM_RIGHTS)
-      std::memcpy(&fd, CMSG_DATA(attached), sizeof fd);
-    return got == sizeof(T);
-  }
-
- private:
-  iovec part_;
-  alignas(cmsghdr) char control_[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header_{};
-};
+bool send(int socket, const T& body, int fd = -1) noexcept {
+  return tracer::internal::send_with_descriptor(socket, std::as_bytes(std::span(&body, 1)), fd);
+}
+template <class T>
+bool receive(int socket, T& body, int& fd) noexcept {
+  return tracer::internal::receive_with_descriptor(socket, std::as_writable_bytes(std::span(&body, 1)), fd);
+}
 
 /// One more than those that are there; the files in between are kept, too.
 std::uint32_t first_free(const Place& place) {
@@ -153,10 +120,10 @@ void serve(int socket, std::vector<Place>& places, std::uint32_t keep, const Rot
   for (;;) {
     std::uint32_t which = 0;
     int none = -1;
-    if (!Message(which).receive(socket, none) || which >= places.size()) return;
+    if (!receive(socket, which, none) || which >= places.size()) return;
     Answer answer;
     const int fd = rotate(places[which], keep, lasting, answer);
-    const bool sent = Message(answer).send(socket, fd);
+    const bool sent = send(socket, answer, fd);
     if (fd >= 0) ::close(fd);
     if (!sent) return;
   }
@@ -192,7 +159,7 @@ void keep_only(int socket) noexcept {
     }
     if (::fstatat(place.folder, place.name.c_str(), &place.file, 0) != 0) place.file = {};
   }
-  if (Message(ready).send(socket, -1) && ready.error_number == 0) serve(socket, places, keep, lasting);
+  if (send(socket, ready) && ready.error_number == 0) serve(socket, places, keep, lasting);
   ::_exit(0);
 }
 
@@ -215,7 +182,7 @@ Rotation::Rotation(const std::optional<tracer::User>& user, const std::vector<st
   if (helper_ < 0) refuse(error_number, "can't fork");
   Answer ready;
   int none = -1;
-  if (!Message(ready).receive(socket_, none)) refuse(0, "the helper that names files has died");
+  if (!receive(socket_, ready, none)) refuse(0, "the helper that names files has died");
   if (ready.error_number != 0)
     refuse(ready.error_number, fmt::format("the folder of {} can't be used", files.at(ready.which)),
            "make it, or name a file in another folder");
@@ -228,10 +195,10 @@ Rotation::~Rotation() {
 
 int Rotation::next(std::size_t which) {
   const std::lock_guard lock(mutex_);
-  auto request = static_cast<std::uint32_t>(which);
+  const auto request = static_cast<std::uint32_t>(which);
   Answer answer;
   int fd = -1;
-  if (!Message(request).send(socket_, -1) || !Message(answer).receive(socket_, fd)) {
+  if (!send(socket_, request) || !receive(socket_, answer, fd)) {
     errno = EPIPE;
     return -1;
   }

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -13,11 +12,13 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 #include <fmt/format.h>
 
 #include <tracer/error.hpp>
 
+#include "base/descriptor_message.hpp"
 #include "base/number.hpp"
 
 namespace tracerd {
@@ -96,19 +97,7 @@ void ServiceManager::tell(std::string_view lines) const noexcept {
 }
 
 bool ServiceManager::send_with(const std::string& lines, int fd) const noexcept {
-  iovec part{const_cast<char*>(lines.data()), lines.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* const attached = CMSG_FIRSTHDR(&message);
-  attached->cmsg_level = SOL_SOCKET;
-  attached->cmsg_type = SCM_RIGHTS;
-  attached->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(attached), &fd, sizeof fd);
-  return socket_ && ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(lines.size());
+  return socket_ && tracer::internal::send_with_descriptor(socket_.get(), std::as_bytes(std::span(lines)), fd);
 }
 
 bool ServiceManager::store(const std::string& name, int fd) const noexcept {

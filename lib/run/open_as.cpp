@@ -6,10 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "base/descriptor_message.hpp"
 #include "base/unique_fd.hpp"
 #include "run/reap.hpp"
 #include "run/user.hpp"
@@ -30,41 +31,6 @@ struct Answer {
   bool opened = false;
 };
 
-/// A message of an Answer and at most one descriptor.
-class Message {
- public:
-  explicit Message(Answer& answer) : part_{&answer, sizeof answer} {
-    header_.msg_iov = &part_;
-    header_.msg_iovlen = 1;
-    header_.msg_control = control_;
-    header_.msg_controllen = sizeof control_;
-  }
-  Message(const Message&) = delete;
-  Message& operator=(const Message&) = delete;
-
-  void attach(int fd) noexcept {
-    cmsghdr* attached = CMSG_FIRSTHDR(&header_);
-    attached->cmsg_level = SOL_SOCKET;
-    attached->cmsg_type = SCM_RIGHTS;
-    attached->cmsg_len = CMSG_LEN(sizeof fd);
-    std::memcpy(CMSG_DATA(attached), &fd, sizeof fd);
-  }
-  void attach_nothing() noexcept { header_.msg_controllen = 0; }
-  int attached() noexcept {
-    int fd = -1;
-    const cmsghdr* got = CMSG_FIRSTHDR(&header_);
-    if (got != nullptr && got->cmsg_level == SOL_SOCKET && got->cmsg_type == SCM_RIGHTS)
-      std::memcpy(&fd, CMSG_DATA(got), sizeof fd);
-    return fd;
-  }
-  msghdr* get() noexcept { return &header_; }
-
- private:
-  iovec part_;
-  alignas(cmsghdr) char control_[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header_{};
-};
-
 /// In a process of its own, as becoming somebody is for good. Only what is async-signal-safe.
 [[noreturn]] void open_and_send(const User& user, const char* file, int socket) noexcept {
   Answer answer;
@@ -74,13 +40,7 @@ class Message {
     answer.opened = true;
   }
   if (fd < 0) answer.error_number = errno;
-  Message message(answer);
-  if (fd >= 0) {
-    message.attach(fd);
-  } else {
-    message.attach_nothing();
-  }
-  ::_exit(::sendmsg(socket, message.get(), MSG_NOSIGNAL) < 0 ? 1 : 0);
+  ::_exit(internal::send_with_descriptor(socket, std::as_bytes(std::span(&answer, 1)), fd) ? 0 : 1);
 }
 
 [[noreturn]] void refuse(int error_number, const std::filesystem::path& file) {
@@ -102,19 +62,16 @@ int open_elsewhere(const User& user, const std::filesystem::path& file) {
   if (helper < 0) throw Error({ErrorCode::kInternal, errno, "can't fork", {}, {}});
   theirs.reset();
   Answer answer;
-  Message message(answer);
-  ssize_t got = 0;
-  do {
-    got = ::recvmsg(ours.get(), message.get(), MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
+  int fd = -1;
+  const bool answered =
+      internal::receive_with_descriptor(ours.get(), std::as_writable_bytes(std::span(&answer, 1)), fd);
   const int error_number = errno;
   internal::reap(helper);
-  if (got != sizeof answer)
-    throw Error({ErrorCode::kInternal, got < 0 ? error_number : 0, "the helper that opens files has died", {}, {}});
+  if (!answered) throw Error({ErrorCode::kInternal, error_number, "the helper that opens files has died", {}, {}});
   if (!answer.opened)
     throw Error({ErrorCode::kPermission, answer.error_number, fmt::format("can't act as {}", user.name), {}, {}});
   if (answer.error_number != 0) refuse(answer.error_number, file);
-  return message.attached();
+  return fd;
 }
 
 int open_as_caller(const std::filesystem::path& file) {
