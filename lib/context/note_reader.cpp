@@ -12,8 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
+#include "base/read_at.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 
@@ -72,14 +74,9 @@ std::optional<std::vector<std::string>> read_note_lines(const NoteRequest& reque
   constexpr auto kMost = static_cast<off_t>(kMostNoteBytes);
   const off_t from = request.from_the_end ? std::max<off_t>(about.st_size - kMost, 0) : 0;
   std::string text(kMostNoteBytes, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::pread(file.get(), text.data() + size, text.size() - size, from + static_cast<off_t>(size));
-    if (got <= 0) break;
-    size += static_cast<std::size_t>(got);
-  }
+  text.resize(read_at(file.get(), std::as_writable_bytes(std::span(text)), from));
   std::vector<std::string> lines;
-  for (std::string_view rest = std::string_view(text).substr(0, size); !rest.empty();) {
+  for (std::string_view rest = text; !rest.empty();) {
     if (!request.from_the_end && lines.size() == request.most_lines) break;
     const std::size_t end = rest.find('\n');
     lines.emplace_back(rest.substr(0, end));

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <deque>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -19,6 +20,7 @@
 #include "base/clock.hpp"
 #include "base/number.hpp"
 #include "base/proc_stat.hpp"
+#include "base/read_at.hpp"
 #include "protocol/messages.hpp"
 
 namespace tracer::internal {
@@ -35,13 +37,7 @@ std::string text_in(int memory) {
   std::string text;
   if (::fstat(memory, &status) != 0 || status.st_size <= 0) return text;
   text.resize(std::min(static_cast<std::size_t>(status.st_size), 2 * Said::kMostBytes));
-  std::size_t got = 0;
-  while (got < text.size()) {
-    const ssize_t more = ::pread(memory, text.data() + got, text.size() - got, static_cast<off_t>(got));
-    if (more <= 0) break;
-    got += static_cast<std::size_t>(more);
-  }
-  text.resize(got);
+  text.resize(read_at(memory, std::as_writable_bytes(std::span(text)), 0));
   return text;
 }
 
