@@ -9,7 +9,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -72,15 +71,6 @@ Service::Service(Session& session, ServiceOptions options)
 Service::~Service() {
   queue_->abandon();
   while (!connections_.empty()) close(connections_.begin()->first);
-}
-
-SinkHandle Service::add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first) {
-  if (!options_.keeping) return reader_->add_sink(std::move(sink), {});
-  auto runner = SinkRunner::start(std::move(sink), {});
-  if (!first.empty()) runner->queue()->push(first, false);
-  std::erase_if(sinks_, [](const auto& each) { return each->closed(); });
-  sinks_.push_back(runner);
-  return SinkHandle(std::move(runner));
 }
 
 void Service::listen(UniqueFd socket, bool admin) {
@@ -447,152 +437,6 @@ void Service::close_stalled(Clock::time_point now) {
   for (const std::uint64_t id : stalled) close(id);
 }
 
-void Service::take_mail() {
-  const std::lock_guard lock(mail_->mutex);
-  mail_->wakeup.clear();
-  for (Newcomer& newcomer : mail_->newcomers) newcomers_.push_back(std::move(newcomer));
-  mail_->newcomers.clear();
-}
-
-/// Before the session starts: what an earlier process delivered is there for clients that come back.
-void Service::go_on() {
-  Keeping& keeping = *options_.keeping;
-  const auto now = Clock::now();
-  if (const Spool::Left* const left = keeping.left()) {
-    for (const Spool::Viewer& each : left->viewers) hub_.add(each, now);
-    auto newcomer = left->newcomers.begin();
-    for (std::size_t i = 0; i <= left->events.size(); ++i) {
-      for (; newcomer != left->newcomers.end() && newcomer->first == i; ++newcomer) hub_.add(newcomer->second, now);
-      if (i == left->events.size()) break;
-      // Whose it is was decided by more than is known now; what that says of later ones is remembered.
-      hub_.judged(left->events[i].event);
-      hub_.deliver(left->events[i], now);
-    }
-    kept_viewers_ = hub_.viewer_count();
-    for (const auto& [id, process] : left->living)
-      hub_.judged(ProcessStart{process.process->start_ns, process.process, process.attached_ns});
-  }
-  before_ = keeping.spool().next() - 1;
-  reader_->when_delivered([mail = mail_, queue = queue_, reader = reader_.get(), &keeping, before = before_,
-                           last = RoundEnd()](std::vector<std::uint64_t> given) mutable {
-    constexpr double kMostUnreleased = 0.5;
-    const std::uint64_t pushed = queue->pushed();
-    if (pushed == last.pushed && given == last.given) return;
-    last = {pushed, given};
-    // Rather than that the ring fills: after a kill, what is here alone would be missed, and counted.
-    if (reader->control()->unreleased_share() > kMostUnreleased) {
-      keeping.spool().note_released(before + pushed);
-      reader->control()->release(given);
-    }
-    const std::lock_guard lock(mail->mutex);
-    if (!mail->rounds.empty() && mail->rounds.back().pushed == pushed) {
-      mail->rounds.back().given = std::move(given);
-    } else {
-      mail->rounds.push_back({pushed, std::move(given)});
-      mail->wakeup.set();
-    }
-  });
-}
-
-void Service::keep_viewers() {
-  if (!options_.keeping || hub_.viewer_count() == kept_viewers_) return;
-  kept_viewers_ = hub_.viewer_count();
-  options_.keeping->spool().append(hub_.viewers());
-}
-
-void Service::deliver_round(const std::vector<std::uint64_t>& given) {
-  Keeping* const keeping = options_.keeping.get();
-  if (keeping == nullptr) return;
-  const auto now = Clock::now();
-  keep_viewers();
-  if (!round_.empty()) {
-    std::vector<Spool::Judged> judged;
-    judged.reserve(round_.size());
-    for (const Event& event : round_) judged.push_back(hub_.judged(event));
-    const bool is_kept = keeping->spool().append(judged, {keeping->side(), given}, hub_.viewers());
-    // What the queue has dropped has had its numbers, too.
-    keeping->spool().go_to(before_ + taken_ + 1);
-    if (!is_kept) keeping->spool().note_released(before_ + taken_);
-    for (const Spool::Judged& each : judged) hub_.deliver(each, now);
-    for (const auto& sink : sinks_) sink->queue()->push(round_, false);
-    round_.clear();
-  }
-  if (!given.empty()) reader_->control()->release(given);
-  if (!keeping->spool().wants_living() || asked_living_) return;
-  asked_living_ = true;
-  reader_->tell_living([mail = mail_, queue = queue_](std::span<const Event> living) {
-    Newcomer newcomer;
-    newcomer.position = queue->pushed();
-    newcomer.living.assign(living.begin(), living.end());
-    const std::lock_guard lock(mail->mutex);
-    mail->newcomers.push_back(std::move(newcomer));
-    mail->wakeup.set();
-  });
-}
-
-/// Those whose place has come. Returns how many events are before the next one's.
-std::uint64_t Service::welcome_newcomers() {
-  std::uint64_t events = std::numeric_limits<std::uint64_t>::max();
-  for (auto each = newcomers_.begin(); each != newcomers_.end();) {
-    if (each->position > taken_) {
-      events = std::min(events, each->position - taken_);
-      ++each;
-      continue;
-    }
-    Newcomer newcomer = std::move(*each);
-    each = newcomers_.erase(each);
-    welcome(newcomer);
-  }
-  return events;
-}
-
-void Service::take_rounds() {
-  constexpr std::size_t kMost = 1024;
-  constexpr std::size_t kMostInARound = 16 * kMost;
-  std::vector<Event> events(kMost);
-  for (std::size_t all = 0; all < kMostInARound;) {
-    if (round_.empty()) welcome_newcomers();
-    RoundEnd end;
-    {
-      const std::lock_guard lock(mail_->mutex);
-      while (!mail_->rounds.empty() && mail_->rounds.front().pushed <= taken_) {
-        end = std::move(mail_->rounds.front());
-        mail_->rounds.pop_front();
-      }
-      if (end.given.empty() && !mail_->rounds.empty()) end.pushed = mail_->rounds.front().pushed;
-    }
-    if (!end.given.empty()) {
-      // Events may have been dropped beyond it: what is behind it belongs to the next.
-      if (end.pushed == taken_ || round_.empty()) deliver_round(end.given);
-      continue;
-    }
-    if (end.pushed == 0 && !finishing_) break;
-    const std::size_t most = end.pushed == 0 ? kMost : std::min<std::size_t>(kMost, end.pushed - taken_);
-    const std::size_t count = queue_->read(std::span(events).first(most), &taken_);
-    if (count == 0) break;
-    all += count;
-    for (std::size_t i = 0; i < count; ++i) round_.push_back(std::exchange(events[i], {}));
-  }
-  if (!queue_ended_ && queue_->ended()) queue_ended_ = true;
-}
-
-void Service::take_events() {
-  if (options_.keeping) return take_rounds();
-  constexpr std::size_t kMost = 1024;
-  constexpr std::size_t kMostInARound = 16 * kMost;
-  std::vector<Event> events(kMost);
-  for (std::size_t all = 0; all < kMostInARound;) {
-    // Who joins in between two events gets what comes behind.
-    const std::size_t most = std::min<std::uint64_t>(kMost, welcome_newcomers());
-    const std::size_t count = queue_->read(std::span(events).first(most), &taken_);
-    if (count == 0) break;
-    all += count;
-    hub_.deliver(std::span(events).first(count), Clock::now());
-    for (std::size_t i = 0; i < count; ++i) events[i] = {};
-  }
-  if (!queue_ended_ && queue_->ended()) queue_ended_ = true;
-}
-
 void Service::deliver_filled() {
   for (const std::uint64_t id : std::exchange(pending_, {})) {
     const auto found = connections_.find(id);
@@ -614,41 +458,6 @@ void Service::deliver_filled() {
     if (!connection.has_reply()) write_to(connection);
     if (connections_.contains(id)) watch(connection);
   }
-}
-
-void Service::ask(Connection& connection, Workers::Kind kind, std::function<Finish()> work) {
-  connection.busy = true;
-  const uid_t uid = pays(connection);
-  const auto unwanted = connection.only_asks ? connection.left : nullptr;
-  workers_.ask(kind, uid, [this, id = connection.id, uid, unwanted, work = std::move(work)]() -> Workers::Rest {
-    const auto before = cpu_time_of_this_thread();
-    Finish finish;
-    std::string refusal;
-    try {
-      if (!unwanted || !unwanted->load()) finish = work();
-    } catch (const Error& error) {
-      refusal = refusal_line(error);
-    } catch (const std::exception&) {
-      refusal = refusal_line(Error({ErrorCode::kNoMemory, 0, "the service has no memory for this", {}, {}}));
-    }
-    return [this, id, uid, finish = std::move(finish), refusal = std::move(refusal),
-            used = cpu_time_of_this_thread() - before] {
-      const auto before_rest = cpu_time_of_this_thread();
-      const auto found = connections_.find(id);
-      Connection* const asker = found == connections_.end() ? nullptr : found->second.get();
-      std::string line = refusal;
-      try {
-        if (finish) line = finish(asker);
-      } catch (const Error& error) {
-        line = refusal_line(error);
-      }
-      cpu_shares_.charge(uid, used + cpu_time_of_this_thread() - before_rest, Clock::now());
-      if (asker == nullptr) return;
-      asker->busy = false;
-      if (asker->gone) return pending_.push_back(id);
-      reply(*asker, std::move(line));
-    };
-  });
 }
 
 }  // namespace tracer::internal

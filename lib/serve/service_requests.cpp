@@ -291,29 +291,39 @@ void Service::answer_one(Connection& connection, const R& request) {
   }
 }
 
-void Service::welcome(Newcomer& newcomer) {
-  // Nobody's: what lives is kept for the next process.
-  if (newcomer.connection == 0) {
-    asked_living_ = false;
-    return options_.keeping->spool().keep_living(newcomer.living);
-  }
-  const auto found = connections_.find(newcomer.connection);
-  if (found == connections_.end()) return;
-  Connection& connection = *found->second;
-  connection.busy = false;
-  try {
-    const auto& kinds = newcomer.request.kinds;
-    const Hub::Joined joined =
-        hub_.join(*connection.stream, connection.sight, std::set<EventKind>(kinds.begin(), kinds.end()),
-                  newcomer.living, newcomer.request.from, Clock::now());
-    keep_viewers();
-    reply(connection, to_line(SubscribeReply{joined.sequence, joined.missed, joined.living}));
-  } catch (const Error& error) {
-    streams_.erase(connection.stream.get());
-    connection.stream.reset();
-    charges_.give_back(connection.peer.uid, Charged::kSubscriptions, 1);
-    refuse(connection, error);
-  }
+void Service::ask(Connection& connection, Workers::Kind kind, std::function<Finish()> work) {
+  connection.busy = true;
+  const uid_t uid = pays(connection);
+  const auto unwanted = connection.only_asks ? connection.left : nullptr;
+  workers_.ask(kind, uid, [this, id = connection.id, uid, unwanted, work = std::move(work)]() -> Workers::Rest {
+    const auto before = cpu_time_of_this_thread();
+    Finish finish;
+    std::string refusal;
+    try {
+      if (!unwanted || !unwanted->load()) finish = work();
+    } catch (const Error& error) {
+      refusal = refusal_line(error);
+    } catch (const std::exception&) {
+      refusal = refusal_line(Error({ErrorCode::kNoMemory, 0, "the service has no memory for this", {}, {}}));
+    }
+    return [this, id, uid, finish = std::move(finish), refusal = std::move(refusal),
+            used = cpu_time_of_this_thread() - before] {
+      const auto before_rest = cpu_time_of_this_thread();
+      const auto found = connections_.find(id);
+      Connection* const asker = found == connections_.end() ? nullptr : found->second.get();
+      std::string line = refusal;
+      try {
+        if (finish) line = finish(asker);
+      } catch (const Error& error) {
+        line = refusal_line(error);
+      }
+      cpu_shares_.charge(uid, used + cpu_time_of_this_thread() - before_rest, Clock::now());
+      if (asker == nullptr) return;
+      asker->busy = false;
+      if (asker->gone) return pending_.push_back(id);
+      reply(*asker, std::move(line));
+    };
+  });
 }
 
 std::string Service::status_for(const Sight& sight, const Statistics& statistics) const {

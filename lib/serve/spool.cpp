@@ -14,6 +14,7 @@
 
 #include <tracer/error.hpp>
 
+#include "base/read_at.hpp"
 #include "stream/column_frame.hpp"
 #include "stream/event_rows.hpp"
 #include "stream/stream_header.hpp"
@@ -167,14 +168,7 @@ std::vector<std::byte> read_half(int memory, std::uint32_t half, HalfHead& head)
       head.used < sizeof head || head.used > Spool::kHalfBytes)
     return bytes;
   bytes.resize(static_cast<std::size_t>(head.used) - sizeof head);
-  const auto at = place_of_half(half) + static_cast<off_t>(sizeof head);
-  std::size_t got = 0;
-  while (got < bytes.size()) {
-    const ssize_t more = ::pread(memory, bytes.data() + got, bytes.size() - got, at + static_cast<off_t>(got));
-    if (more <= 0) break;
-    got += static_cast<std::size_t>(more);
-  }
-  bytes.resize(got);
+  bytes.resize(read_at(memory, bytes, place_of_half(half) + static_cast<off_t>(sizeof head)));
   return bytes;
 }
 
@@ -304,7 +298,7 @@ class LeftReader {
 Spool::Spool(const HostInfo& host) : memory_(::memfd_create("tracer-spool", MFD_CLOEXEC)), maker_(host) {
   const auto bytes = static_cast<off_t>(kHeadBytes + 2 * kHalfBytes);
   if (!memory_ || ::ftruncate(memory_.get(), bytes) != 0 || !write_value_at(memory_.get(), Head(), 0) ||
-      !begin_half({}))
+      !begin_half([] { return std::vector<Viewer>(); }))
     throw Error({ErrorCode::kNoMemory, errno, "can't make memory that outlives the service", {}, {}});
   keep_living({});
 }
@@ -344,7 +338,7 @@ void Spool::count(const Event& event) {
   if (const auto* loss = event.get_if<Loss>()) losses_[loss->cause] += loss->count;
 }
 
-bool Spool::append(std::span<const Judged> events, const Position& position, std::span<const Viewer> viewers) {
+bool Spool::append(std::span<const Judged> events, const Position& position, const Viewers& viewers) {
   std::vector<SharedFrame> frames;
   for (const Judged& each : events) maker_.append(each.event, 0, frames);
   maker_.close(frames);
@@ -368,7 +362,9 @@ bool Spool::append(std::span<const Judged> events, const Position& position, std
   return written;
 }
 
-bool Spool::append(std::span<const Viewer> viewers) { return write(entry_of(viewers), viewers); }
+bool Spool::append(const std::vector<Viewer>& viewers) {
+  return write(entry_of(viewers), [&viewers] { return viewers; });
+}
 
 void Spool::keep_living(std::span<const Event> living) {
   std::vector<SharedFrame> frames;
@@ -397,7 +393,7 @@ bool Spool::write_raw(std::span<const std::byte> entry) {
   return true;
 }
 
-bool Spool::begin_half(std::span<const Viewer> viewers) {
+bool Spool::begin_half(const Viewers& viewers) {
   const bool first = used_ == 0;
   if (!first) half_ = 1 - half_;
   if (!first) ++generation_;
@@ -413,14 +409,14 @@ bool Spool::begin_half(std::span<const Viewer> viewers) {
     put_bytes(sums, std::as_bytes(std::span(cause)));
   }
   Bytes entries = entry_of(EntryKind::kSums, sums);
-  put_bytes(entries, entry_of(viewers));
+  put_bytes(entries, entry_of(viewers()));
   const HalfHead head{generation_, sizeof head + entries.size()};
   used_ = static_cast<std::size_t>(head.used);
   return write_at(memory_.get(), entries, place_of_half(half_) + static_cast<off_t>(sizeof head)) &&
          write_value_at(memory_.get(), head, place_of_half(half_));
 }
 
-bool Spool::write(Bytes entry, std::span<const Viewer> viewers) {
+bool Spool::write(Bytes entry, const Viewers& viewers) {
   if (used_ + entry.size() > kHalfBytes && !begin_half(viewers)) return false;
   return used_ + entry.size() <= kHalfBytes && write_raw(entry);
 }

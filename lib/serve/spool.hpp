@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +38,7 @@ class Spool {
     std::uint64_t started = 0;
     std::uint64_t ended = 0;
   };
+  using Viewers = std::function<std::vector<Viewer>()>;
   struct Judged {
     Event event;
     Owner owner;
@@ -73,11 +75,11 @@ class Spool {
   Spool(const HostInfo& host, UniqueFd memory, const Left& left);
 
   int memory() const noexcept { return memory_.get(); }
-  /// A round of events, with their owners, all or none. `viewers`: as they are before it. False: there is no memory;
-  /// they are not in it.
-  bool append(std::span<const Judged> events, const Position& position, std::span<const Viewer> viewers);
+  /// A round of events, with their owners, all or none. `viewers`: says how they are before it, where it is asked.
+  /// False: there is no memory; they are not in it.
+  bool append(std::span<const Judged> events, const Position& position, const Viewers& viewers);
   /// A viewer has come, before the next event.
-  bool append(std::span<const Viewer> viewers);
+  bool append(const std::vector<Viewer>& viewers);
   /// It wants to know what lives: keep_living() with that, as of the last round that was appended.
   bool wants_living() const noexcept { return wants_living_; }
   void keep_living(std::span<const Event> living);
@@ -89,8 +91,8 @@ class Spool {
   std::uint64_t next() const noexcept { return next_; }
 
  private:
-  bool write(Bytes entry, std::span<const Viewer> viewers);
-  bool begin_half(std::span<const Viewer> viewers);
+  bool write(Bytes entry, const Viewers& viewers);
+  bool begin_half(const Viewers& viewers);
   bool write_raw(std::span<const std::byte> entry);
   void count(const Event& event);
 

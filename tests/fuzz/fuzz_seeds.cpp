@@ -162,7 +162,7 @@ void kept(Folder folder) {
   Spool spool(tracer::HostInfo{});
   std::vector<Spool::Judged> judged;
   for (const tracer::Event& event : sample_events::all()) judged.push_back({event, {}, false});
-  spool.append(judged, {7, {100}}, {});
+  spool.append(judged, {7, {100}}, [] { return std::vector<Spool::Viewer>(); });
   Bytes bytes(64u << 10);
   bytes.resize(static_cast<std::size_t>(::pread(spool.memory(), bytes.data(), bytes.size(), 4096 + 16)));
   // As fuzz_kept reads them: the kind, two bytes of the size, and what is behind the head of 16 bytes.

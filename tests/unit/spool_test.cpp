@@ -52,10 +52,12 @@ Event loss_of(std::uint64_t count) {
   return loss;
 }
 
+std::vector<Spool::Viewer> nobody() { return {}; }
+
 bool keep(Spool& spool, std::vector<Event> events, std::uint64_t position) {
   std::vector<Spool::Judged> judged;
   for (Event& event : events) judged.push_back({std::move(event), kOfAlice, false});
-  return spool.append(judged, {7, {position}}, {});
+  return spool.append(judged, {7, {position}}, nobody);
 }
 
 UniqueFd copy(int fd) { return UniqueFd(::dup(fd)); }
@@ -103,7 +105,7 @@ TEST_CASE("a spool knows of an exec by which a process has become another user's
   Spool spool(this_host());
   const std::vector<Spool::Judged> events = {{exec_of_process(1), kOfAlice, true},
                                              {exec_of_process(2), Owner{Audience::kEverybody, 0}, false}};
-  REQUIRE(spool.append(events, {7, {1}}, {}));
+  REQUIRE(spool.append(events, {7, {1}}, nobody));
   const auto left = Spool::read(spool.memory());
   REQUIRE(left);
   CHECK(left->events[0].changed_user);

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a service delivers events: as they come, or in whole rounds, each of which is kept first.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "serve/keeping.hpp"
+#include "serve/service.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kMostAtOnce = 1024;
+constexpr std::size_t kMostInATurn = 16 * kMostAtOnce;
+
+}  // namespace
+
+void Service::take_mail() {
+  const std::lock_guard lock(mail_->mutex);
+  mail_->wakeup.clear();
+  for (Newcomer& newcomer : mail_->newcomers) newcomers_.push_back(std::move(newcomer));
+  mail_->newcomers.clear();
+}
+
+/// Before the session starts: what an earlier process delivered is there for clients that come back.
+void Service::go_on() {
+  Keeping& keeping = *options_.keeping;
+  const auto now = Clock::now();
+  if (const Spool::Left* const left = keeping.left()) {
+    for (const Spool::Viewer& each : left->viewers) hub_.add(each, now);
+    auto newcomer = left->newcomers.begin();
+    for (std::size_t i = 0; i <= left->events.size(); ++i) {
+      for (; newcomer != left->newcomers.end() && newcomer->first == i; ++newcomer) hub_.add(newcomer->second, now);
+      if (i == left->events.size()) break;
+      // Whose it is was decided by more than is known now; what that says of later ones is remembered.
+      hub_.judged(left->events[i].event);
+      hub_.deliver(left->events[i], now);
+    }
+    kept_viewers_ = hub_.viewer_count();
+    for (const auto& [id, process] : left->living)
+      hub_.judged(ProcessStart{process.process->start_ns, process.process, process.attached_ns});
+  }
+  before_ = keeping.spool().next() - 1;
+  reader_->when_delivered([mail = mail_, queue = queue_, reader = reader_.get(), &keeping, before = before_,
+                           last = RoundEnd()](std::vector<std::uint64_t> given) mutable {
+    constexpr double kMostUnreleased = 0.5;
+    const std::uint64_t pushed = queue->pushed();
+    if (pushed == last.pushed && given == last.given) return;
+    last = {pushed, given};
+    // Rather than that the ring fills: after a kill, what is here alone would be missed, and counted.
+    if (reader->control()->unreleased_share() > kMostUnreleased) {
+      keeping.spool().note_released(before + pushed);
+      reader->control()->release(given);
+    }
+    const std::lock_guard lock(mail->mutex);
+    if (!mail->rounds.empty() && mail->rounds.back().pushed == pushed) {
+      mail->rounds.back().given = std::move(given);
+    } else {
+      mail->rounds.push_back({pushed, std::move(given)});
+      mail->wakeup.set();
+    }
+  });
+}
+
+void Service::keep_viewers() {
+  if (!options_.keeping || hub_.viewer_count() == kept_viewers_) return;
+  kept_viewers_ = hub_.viewer_count();
+  options_.keeping->spool().append(hub_.viewers());
+}
+
+void Service::deliver_round(const std::vector<std::uint64_t>& given) {
+  Keeping* const keeping = options_.keeping.get();
+  if (keeping == nullptr) return;
+  const auto now = Clock::now();
+  keep_viewers();
+  if (!round_.empty()) {
+    std::vector<Spool::Judged> judged;
+    judged.reserve(round_.size());
+    for (const Event& event : round_) judged.push_back(hub_.judged(event));
+    const bool is_kept = keeping->spool().append(judged, {keeping->side(), given}, [this] { return hub_.viewers(); });
+    // What the queue has dropped has had its numbers, too.
+    keeping->spool().go_to(before_ + taken_ + 1);
+    if (!is_kept) keeping->spool().note_released(before_ + taken_);
+    for (const Spool::Judged& each : judged) hub_.deliver(each, now);
+    for (const auto& sink : sinks_) sink->queue()->push(round_, false);
+    round_.clear();
+  }
+  if (!given.empty()) reader_->control()->release(given);
+  if (!keeping->spool().wants_living() || asked_living_) return;
+  asked_living_ = true;
+  reader_->tell_living([mail = mail_, queue = queue_](std::span<const Event> living) {
+    Newcomer newcomer;
+    newcomer.position = queue->pushed();
+    newcomer.living.assign(living.begin(), living.end());
+    const std::lock_guard lock(mail->mutex);
+    mail->newcomers.push_back(std::move(newcomer));
+    mail->wakeup.set();
+  });
+}
+
+/// Those whose place has come. Returns how many events are before the next one's.
+std::uint64_t Service::welcome_newcomers() {
+  std::uint64_t events = std::numeric_limits<std::uint64_t>::max();
+  for (auto each = newcomers_.begin(); each != newcomers_.end();) {
+    if (each->position > taken_) {
+      events = std::min(events, each->position - taken_);
+      ++each;
+      continue;
+    }
+    Newcomer newcomer = std::move(*each);
+    each = newcomers_.erase(each);
+    welcome(newcomer);
+  }
+  return events;
+}
+
+void Service::take_rounds() {
+  std::vector<Event> events(kMostAtOnce);
+  for (std::size_t all = 0; all < kMostInATurn;) {
+    if (round_.empty()) welcome_newcomers();
+    RoundEnd end;
+    {
+      const std::lock_guard lock(mail_->mutex);
+      while (!mail_->rounds.empty() && mail_->rounds.front().pushed <= taken_) {
+        end = std::move(mail_->rounds.front());
+        mail_->rounds.pop_front();
+      }
+      if (end.given.empty() && !mail_->rounds.empty()) end.pushed = mail_->rounds.front().pushed;
+    }
+    if (!end.given.empty()) {
+      // Events may have been dropped beyond it: what is behind it belongs to the next.
+      if (end.pushed == taken_ || round_.empty()) deliver_round(end.given);
+      continue;
+    }
+    if (end.pushed == 0 && !finishing_) break;
+    const std::size_t most = end.pushed == 0 ? kMostAtOnce : std::min<std::size_t>(kMostAtOnce, end.pushed - taken_);
+    const std::size_t count = queue_->read(std::span(events).first(most), &taken_);
+    if (count == 0) break;
+    all += count;
+    for (std::size_t i = 0; i < count; ++i) round_.push_back(std::exchange(events[i], {}));
+  }
+  if (!queue_ended_ && queue_->ended()) queue_ended_ = true;
+}
+
+void Service::take_events() {
+  if (options_.keeping) return take_rounds();
+  std::vector<Event> events(kMostAtOnce);
+  for (std::size_t all = 0; all < kMostInATurn;) {
+    // Who joins in between two events gets what comes behind.
+    const std::size_t most = std::min<std::uint64_t>(kMostAtOnce, welcome_newcomers());
+    const std::size_t count = queue_->read(std::span(events).first(most), &taken_);
+    if (count == 0) break;
+    all += count;
+    hub_.deliver(std::span(events).first(count), Clock::now());
+    for (std::size_t i = 0; i < count; ++i) events[i] = {};
+  }
+  if (!queue_ended_ && queue_->ended()) queue_ended_ = true;
+}
+
+void Service::welcome(Newcomer& newcomer) {
+  // Nobody's: what lives is kept for the next process.
+  if (newcomer.connection == 0) {
+    asked_living_ = false;
+    return options_.keeping->spool().keep_living(newcomer.living);
+  }
+  const auto found = connections_.find(newcomer.connection);
+  if (found == connections_.end()) return;
+  Connection& connection = *found->second;
+  connection.busy = false;
+  try {
+    const auto& kinds = newcomer.request.kinds;
+    const Hub::Joined joined =
+        hub_.join(*connection.stream, connection.sight, std::set<EventKind>(kinds.begin(), kinds.end()),
+                  newcomer.living, newcomer.request.from, Clock::now());
+    keep_viewers();
+    reply(connection, to_line(SubscribeReply{joined.sequence, joined.missed, joined.living}));
+  } catch (const Error& error) {
+    streams_.erase(connection.stream.get());
+    connection.stream.reset();
+    charges_.give_back(connection.peer.uid, Charged::kSubscriptions, 1);
+    refuse(connection, error);
+  }
+}
+
+SinkHandle Service::add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first) {
+  if (!options_.keeping) return reader_->add_sink(std::move(sink), {});
+  auto runner = SinkRunner::start(std::move(sink), {});
+  if (!first.empty()) runner->queue()->push(first, false);
+  std::erase_if(sinks_, [](const auto& each) { return each->closed(); });
+  sinks_.push_back(runner);
+  return SinkHandle(std::move(runner));
+}
+
+}  // namespace tracer::internal
