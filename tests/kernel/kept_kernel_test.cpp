@@ -14,6 +14,7 @@
 
 #include <doctest/doctest.h>
 
+#include "children.hpp"
 #include "kept.hpp"
 #include "source/kernel/kernel_source.hpp"
 #include "source/kernel/load/kept_kernel.hpp"
@@ -24,29 +25,10 @@ namespace {
 
 using Identity = std::pair<std::uint32_t, std::uint64_t>;
 
-/// A process whose children, one after another, execute a program.
-pid_t start_parent(int children) {
-  const pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  for (int n = 0; n < children; ++n) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::execl("/bin/true", "true", nullptr);
-      ::_exit(82);
-    }
-    int status = 0;
-    if (::waitpid(child, &status, 0) != child || status != 0) ::_exit(81);
-  }
-  ::_exit(0);
+void run_children(int count) {
+  require_success(start_parent(
+      count, [] {}, [] {}));
 }
-
-void require_success(pid_t pid) {
-  int status = -1;
-  REQUIRE(::waitpid(pid, &status, 0) == pid);
-  REQUIRE(status == 0);
-}
-
-void run_children(int count) { require_success(start_parent(count)); }
 
 void drain_all(Source& source, Feed& feed) {
   source.settle(std::chrono::seconds(10));
@@ -150,7 +132,8 @@ TEST_CASE("a source with other programs takes over, and each process is told onc
     {
       const auto source = kernel_source(options_with(keep, rings));
       source->start(all);
-      parent = start_parent(kChildren);
+      parent = start_parent(
+          kChildren, [] {}, [] {});
       run_children(10);
       drain_all(*source, all);
       given = source->control()->given();

@@ -15,6 +15,7 @@
 
 #include <doctest/doctest.h>
 
+#include "children.hpp"
 #include "held.hpp"
 #include "kept.hpp"
 #include "source/kernel/kernel_source.hpp"
@@ -50,26 +51,8 @@ void stay_on(int cpu) {
 
 /// A process on one CPU whose children, one after another, execute a program and end on another CPU.
 pid_t start_crossing(int here, int there, int count) {
-  const pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  stay_on(here);
-  for (int n = 0; n < count; ++n) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      stay_on(there);
-      ::execl("/bin/true", "true", nullptr);
-      ::_exit(82);
-    }
-    int status = 0;
-    if (::waitpid(child, &status, 0) != child || status != 0) ::_exit(81);
-  }
-  ::_exit(0);
-}
-
-void require_success(pid_t pid) {
-  int status = -1;
-  REQUIRE(::waitpid(pid, &status, 0) == pid);
-  REQUIRE(status == 0);
+  return start_parent(
+      count, [here] { stay_on(here); }, [there] { stay_on(there); });
 }
 
 /// Children without end, as fast as they come.
