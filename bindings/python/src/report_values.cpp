@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "events.hpp"
@@ -20,6 +21,10 @@ namespace {
 template <class T>
 py::object maybe(const std::optional<T>& value) {
   return value ? py::cast(*value) : py::object(py::none());
+}
+
+py::object text_or_none(std::string_view text) {
+  return text.empty() ? py::object(py::none()) : py::object(text_of(text));
 }
 
 py::object maybe_text(const std::optional<std::string>& value) {
@@ -106,7 +111,7 @@ py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
   });
   fields["time"] = list_of(row.time);
   fields["task_ledger"] = row.task_ledger ? maker.task_ledger(*row.task_ledger) : py::object(py::none());
-  fields["bound_by"] = row.bound_by.empty() ? py::object(py::none()) : py::object(text_of(row.bound_by));
+  fields["bound_by"] = text_or_none(row.bound_by);
   fields["bound_share"] = maybe(row.bound_share);
   fields["requested"] = value_of(row.requested);
   return fields;
@@ -183,8 +188,8 @@ py::object value_of(const Finding& finding, ObjectMaker& maker) { return maker.e
 py::dict value_of(const BusyFile& file) {
   py::dict fields;
   fields["path"] = text_of(file.path);
-  fields["read_by"] = file.read_by.empty() ? py::object(py::none()) : py::object(text_of(file.read_by));
-  fields["written_by"] = file.written_by.empty() ? py::object(py::none()) : py::object(text_of(file.written_by));
+  fields["read_by"] = text_or_none(file.read_by);
+  fields["written_by"] = text_or_none(file.written_by);
   fields["opens"] = file.opens;
   fields["read_bytes"] = value_of(internal::bytes_of(file, &BusyFile::read_bytes));
   fields["written_bytes"] = value_of(internal::bytes_of(file, &BusyFile::written_bytes));
@@ -221,7 +226,7 @@ py::dict value_of(const BusyDevice& device) {
   fields["written_bytes"] = device.written_bytes;
   fields["span_ns"] = device.span_ns;
   fields["busy_ns"] = maybe(device.busy_ns);
-  fields["tool"] = device.tool.empty() ? py::object(py::none()) : py::object(text_of(device.tool));
+  fields["tool"] = text_or_none(device.tool);
   fields["task"] = maybe_text(device.task);
   fields["tool_bytes"] = device.tool_bytes;
   return fields;
@@ -236,7 +241,7 @@ py::dict value_of(const BusyGpu& gpu) {
   fields["used_ns"] = maybe(gpu.used_ns);
   fields["memory_peak_bytes"] = maybe(gpu.memory_peak_bytes);
   fields["capacity_bytes"] = maybe(gpu.capacity_bytes);
-  fields["tool"] = gpu.tool.empty() ? py::object(py::none()) : py::object(text_of(gpu.tool));
+  fields["tool"] = text_or_none(gpu.tool);
   fields["task"] = maybe_text(gpu.task);
   fields["tool_peak_bytes"] = maybe(gpu.tool_peak_bytes);
   return fields;
@@ -247,8 +252,7 @@ py::dict value_of(const Pipeline& pipeline) {
   for (const std::string& stage : pipeline.stages) stages.append(text_of(stage));
   py::dict fields;
   fields["stages"] = stages;
-  fields["bottleneck"] =
-      pipeline.bottleneck.empty() ? py::object(py::none()) : py::object(text_of(pipeline.bottleneck));
+  fields["bottleneck"] = text_or_none(pipeline.bottleneck);
   fields["bottleneck_share"] = pipeline.bottleneck_share;
   fields["others_share"] = pipeline.others_share;
   fields["waited_ns"] = pipeline.waited_ns;
@@ -345,7 +349,7 @@ py::list list_of(const std::vector<internal::Series>& rows) {
   py::list list;
   for (const internal::Series& series : rows) {
     py::dict fields;
-    fields["name"] = series.name.empty() ? py::object(py::none()) : py::object(text_of(series.name));
+    fields["name"] = text_or_none(series.name);
     fields["cpu_ns"] = list_of(series.cpu_ns);
     fields["lived_ns"] = list_of(series.lived_ns);
     fields["memory_bytes"] = list_of(series.memory_bytes);
