@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What comes and goes at the service: bench/clients.py TRACERD [CLIENTS] [ANNOUNCEMENTS]. Needs root, and the
-package tracer.
+"""What comes and goes at the service: bench/clients.py TRACERD [CLIENTS] [ANNOUNCEMENTS] [PROCESSES]. Needs root, the
+package tracer and a C compiler.
 
 Prints the time from connect() to the first event, the memory and descriptors of the service while clients come and go,
-every second one a subscriber, and its memory while announcements come in."""
+every second one a subscriber, while processes do, and while announcements come in."""
 
 import json
 import os
+import pathlib
 import signal
 import socket
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 
 import tracer
-from serve import begin, connect, of_process
+from serve import ask, begin, connect, of_process
 
+HERE = pathlib.Path(__file__).resolve().parent
 TRIES = 50
 
 
@@ -37,6 +40,13 @@ def come_and_go(path, subscribes):
             client.recv(1 << 12)
 
 
+def storm_in(folder):
+    """The command that runs so many processes."""
+    subprocess.run(["cc", "-O2", "-o", f"{folder}/storm", HERE / "storm.c"], check=True)
+    subprocess.run(["cc", "-O2", "-static", "-o", f"{folder}/noop", HERE / "noop.c"], check=True)
+    return lambda count: [f"{folder}/storm", str(count), f"{folder}/noop"]
+
+
 def state_of(service):
     return (f"RSS {of_process(service.pid, 'VmRSS') / 1024:.1f} MiB, "
             f"{len(os.listdir(f'/proc/{service.pid}/fd'))} descriptors")
@@ -46,6 +56,7 @@ def main():
     tracerd = sys.argv[1]
     clients = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
     announcements = int(sys.argv[3]) if len(sys.argv) > 3 else 100_000
+    processes = int(sys.argv[4]) if len(sys.argv) > 4 else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "s")
         service = begin(tracerd, path)
@@ -57,6 +68,13 @@ def main():
                     come_and_go(path, number % 2 == 1)
                 time.sleep(0.5)
                 print(f"clients that came and went: {quarter * (clients // 4)}: {state_of(service)}")
+            storm = storm_in(folder)
+            for tenth in range(1, 11):
+                subprocess.run(storm(processes // 10), check=True)
+                time.sleep(0.5)
+                print(f"processes that came and went: {tenth * (processes // 10)}: {state_of(service)}")
+            status = ask(path, request="status")["status"]
+            print(f"losses: {status['losses']}")
             with connect(path) as client, client.makefile("rw") as file:
                 for number in range(announcements):
                     request = {"request": "announce", "key": {"work_dir": f"{folder}/{number:06x}"},

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What clients cost the service: bench/serve.py TRACERD [CLIENTS] [PROCESSES]. Needs root.
 
-Runs a storm of processes beside so many clients that read everything, and beside none, and prints the CPU time of the
-service, its memory, and what the clients lost."""
+Runs a storm of processes beside none, beside so many clients that read everything, and beside these and one that never reads, and
+prints the CPU time of the service, its memory, and what the clients lost."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def cpu_s(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(tracerd, clients, processes):
+def measure(tracerd, clients, processes, stuck=0):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "s")
         service = begin(tracerd, path)
@@ -80,6 +80,9 @@ def measure(tracerd, clients, processes):
                 read_all(path, clients, ready)
                 os._exit(0)
             os.read(told, 1)
+        silent = [connect(path) for _ in range(stuck)]
+        for client in silent:
+            client.sendall(b'{"request":"subscribe"}\n')
         before = cpu_s(service.pid)
         events = ask(path, request="statistics")["statistics"]["events"]
         begin = time.monotonic()
@@ -90,12 +93,14 @@ def measure(tracerd, clients, processes):
         time.sleep(1)
         spent = cpu_s(service.pid) - before
         status = ask(path, request="status")["status"]
-        result = {"clients": clients, "wall_s": round(wall_s, 1), "cpu_s": round(spent, 2),
+        result = {"clients": clients, "stuck": stuck, "wall_s": round(wall_s, 1), "cpu_s": round(spent, 2),
                   "events": status["events"] - events, "lost": status["losses"],
                   "dropped": sum(user["dropped_events"] for user in status["users"]),
                   "rss_mib": of_process(service.pid, "VmRSS") >> 10, "peak_mib": of_process(service.pid, "VmHWM") >> 10}
         service.send_signal(signal.SIGTERM)
         service.wait()
+        for client in silent:
+            client.close()
         if reader:
             os.waitpid(reader, 0)
         return result
@@ -107,7 +112,8 @@ def main():
     processes = int(sys.argv[3]) if len(sys.argv) > 3 else 20000
     without = measure(tracerd, 0, processes)
     with_clients = measure(tracerd, clients, processes)
-    for result in (without, with_clients):
+    with_stuck = measure(tracerd, clients, processes, stuck=1)
+    for result in (without, with_clients, with_stuck):
         print(json.dumps(result))
     extra = with_clients["cpu_s"] - without["cpu_s"]
     print(f"CPU per client and event: {extra * 1e6 / clients / with_clients['events']:.3f} us")

@@ -12,7 +12,7 @@ import artifacts
 import python_package
 import tidy
 from background import Background
-from cases import doctest_cases, filter_of, run_cases, run_twice, unittest_cases
+from cases import doctest_cases, filter_of, quarter_of, run_cases, run_twice, unittest_cases
 from flakes import Flakes
 from report import Report
 from stamps import Stamps, cache_folder
@@ -230,20 +230,25 @@ class TestRun:
             env=environment) for path in sorted((ROOT / "tests/engines").glob("test_*.py"))])
 
     def emulated_kernels(self):
+        """Each kernel in quarters: a whole run would outlast a run of CI, and a machine that died would take all with it."""
         common = artifacts.of_any_kernel(ROOT)
         whole = artifacts.of_whole_kernel_tests(ROOT)
+        sources = list((ROOT / "tests/kernel").glob("*_test.cpp"))
+        packages = {kernel: artifacts.kernel_package(ROOT, kernel) for kernel in KERNELS}
+        quarters = {f"kernel {kernel} (emulated), quarter {number + 1}": (kernel, quarter_of(sources, number))
+                    for number in range(4) for kernel in KERNELS}
         outcomes = []
-        for kernel in self.stamps.by_turn(KERNELS, commits()):
-            name = f"kernel {kernel} (emulated)"
-            package = artifacts.kernel_package(ROOT, kernel)
+        for name in self.stamps.by_turn(list(quarters), commits()):
+            kernel, of_quarter = quarters[name]
+            package = packages[kernel]
             parts = common | {"kernel": package}
             if package and self.as_passed(name, parts):
                 continue
             if self.in_time(name, EMULATED_MINUTES):
                 left = self.stamps.left(name, parts)
-                # Another name: how long a whole run takes is remembered by it.
+                # Another name: how long a quarter takes is remembered by it.
                 outcome = (self.emulate(f"{name}, again", kernel, filter_of(left)) if left
-                           else self.emulate(name, kernel, NOT_NATIVE))
+                           else self.emulate(name, kernel, NOT_NATIVE, of_quarter))
                 outcomes.append(outcome)
                 # A machine that died is no case that could be run alone.
                 if package and not outcome.failed and not any(MACHINE_DIED in each for each in outcome.again):
@@ -257,10 +262,10 @@ class TestRun:
             if self.in_time(name, EMULATED_MINUTES / 2) and self.emulate(name, kernel, ESSENTIAL).clean:
                 self.stamps.record("essential cases, emulated", whole)
 
-    def emulate(self, name, kernel, chosen):
+    def emulate(self, name, kernel, *chosen):
         self.stamps.note_run(kernel)
         return self.timed(name, lambda named: run_twice(self.report, named, [
-            ROOT / "tests/kernel/emulate", kernel, ROOT / "build/dev/tests/kernel/kernel_tests", chosen]))
+            ROOT / "tests/kernel/emulate", kernel, ROOT / "build/dev/tests/kernel/kernel_tests", *chosen]))
 
     def as_passed(self, name, parts):
         date = self.stamps.passed_on(name, parts)

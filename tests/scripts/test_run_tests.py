@@ -12,6 +12,13 @@ from report import Outcome, Report
 from stamps import Stamps
 
 KERNELS = ["5.10", "sid", "6.1", "6.12"]
+QUARTERS = range(1, 5)
+SOURCES = sorted(path.name for path in (run_tests.ROOT / "tests/kernel").glob("*_test.cpp"))
+
+
+def quarter_with(sources):
+    """Its number, by its first source."""
+    return SOURCES.index(sources.removeprefix("-sf=*/").split(",")[0]) + 1
 
 
 class EmulatedKernels(support.TestCase):
@@ -33,8 +40,10 @@ class EmulatedKernels(support.TestCase):
         calls = []
 
         def run_twice(_report, _name, command):
-            chosen = {run_tests.ESSENTIAL: "essential", run_tests.NOT_NATIVE: "all"}
-            calls.append((command[1], chosen.get(command[3], command[3])))
+            if command[3] == run_tests.NOT_NATIVE:
+                calls.append((command[1], quarter_with(command[4])))
+            else:
+                calls.append((command[1], "essential" if command[3] == run_tests.ESSENTIAL else command[3]))
             return self.outcome
 
         with (unittest.mock.patch.object(run_tests, "KERNELS", KERNELS),
@@ -48,7 +57,12 @@ class EmulatedKernels(support.TestCase):
             test_run.emulated_kernels()
         return calls
 
-    ALL = [(kernel, "all") for kernel in KERNELS]
+    ALL = [(kernel, quarter) for quarter in QUARTERS for kernel in KERNELS]
+
+    def test_each_source_is_in_one_quarter(self):
+        chosen = [each for number in range(4) for each in run_tests.quarter_of(
+            (run_tests.ROOT / "tests/kernel").glob("*_test.cpp"), number).removeprefix("-sf=").split(",")]
+        self.assertEqual(sorted(chosen), [f"*/{name}" for name in SOURCES])
 
     def test_on_a_new_machine_all_run_and_then_none(self):
         self.assertEqual(self.started(), self.ALL)
@@ -65,7 +79,7 @@ class EmulatedKernels(support.TestCase):
     def test_a_new_package_runs_its_kernel(self):
         self.started()
         self.packages["sid"] = "sid-2"
-        self.assertEqual(self.started(), [("sid", "all")])
+        self.assertEqual(self.started(), [("sid", quarter) for quarter in QUARTERS])
 
     def test_any_other_change_runs_the_essential_cases_on_the_next_kernel(self):
         self.started()
@@ -77,9 +91,9 @@ class EmulatedKernels(support.TestCase):
     def test_only_what_needed_a_second_try_runs_again(self):
         self.outcome = Outcome(passed=3, again=["a case"])
         self.assertEqual(self.started(), self.ALL)
-        self.assertEqual(self.started(), [(kernel, "-tc=a?case") for kernel in KERNELS])
+        self.assertEqual(self.started(), [(kernel, "-tc=a?case") for kernel in KERNELS] * 4)
         self.outcome = Outcome(passed=1)
-        self.assertEqual(self.started(), [(kernel, "-tc=a?case") for kernel in KERNELS])
+        self.assertEqual(self.started(), [(kernel, "-tc=a?case") for kernel in KERNELS] * 4)
         self.assertEqual(self.started(), [])
 
     def test_a_machine_that_died_runs_all_again(self):
@@ -89,8 +103,8 @@ class EmulatedKernels(support.TestCase):
         self.assertEqual(self.started(), self.ALL)
 
     def test_without_stamps_the_number_of_commits_says_which_is_first(self):
-        self.commits = 4 * 100 + 2
-        self.assertEqual(self.started(), [(kernel, "all") for kernel in ("6.1", "6.12", "5.10", "sid")])
+        self.commits = 16 * 100 + 2
+        self.assertEqual(self.started(), self.ALL[2:] + self.ALL[:2])
 
     def test_what_does_not_fit_into_the_time_is_not_begun(self):
         self.commits = 3
@@ -108,7 +122,7 @@ class EmulatedKernels(support.TestCase):
     def test_a_kernel_whose_package_nobody_knows_always_runs(self):
         self.packages["6.1"] = None
         self.started()
-        self.assertEqual(self.started(), [("6.1", "all")])
+        self.assertEqual(self.started(), [("6.1", quarter) for quarter in QUARTERS])
 
 
 class Turns(support.TestCase):
