@@ -38,9 +38,9 @@ struct Place {
 
 struct Answer {
   int error_number = 0;
-  std::uint32_t which = 0;  ///< With an error when it begins: of which file.
-  bool removed = false;     ///< The oldest one was there, and is not any more.
-  bool moved = false;       ///< At its name was not the one that was written to.
+  std::uint32_t which = 0;    ///< With an error when it begins: of which file.
+  std::uint32_t removed = 0;  ///< Those that were there, and are not any more.
+  bool moved = false;         ///< At its name was not the one that was written to.
 };
 
 template <class T>
@@ -61,20 +61,24 @@ std::uint32_t first_free(const Place& place) {
   return number;
 }
 
-/// Those that are too old: see Rotation::Lasting.
-void remove_old(const Place& place, std::uint32_t keep, std::chrono::seconds max_age) {
-  if (max_age.count() == 0) return;
+/// Those that are too old, see Rotation::Lasting, or beyond those that are kept, as it was more before. Returns how
+/// many.
+std::uint32_t remove_old(const Place& place, std::uint32_t keep, std::chrono::seconds max_age) {
+  if (max_age.count() == 0) return 0;
+  const std::uint32_t end = std::max(keep + 1, first_free(place));
   const std::int64_t longest = max_age.count() / 4 + 1;
   std::int64_t newer = std::time(nullptr);
   std::int64_t age = 0;
-  for (std::uint32_t number = 1; number <= keep; ++number) {
+  std::uint32_t removed = 0;
+  for (std::uint32_t number = 1; number < end; ++number) {
     const std::string name = fmt::format("{}.{}", place.name, number);
     struct stat file {};
     if (::fstatat(place.folder, name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(file.st_mode)) continue;
     age += std::clamp<std::int64_t>(newer - file.st_mtime, 0, longest);
     newer = file.st_mtime;
-    if (age > max_age.count()) ::unlinkat(place.folder, name.c_str(), 0);
+    if ((age > max_age.count() || number > keep) && ::unlinkat(place.folder, name.c_str(), 0) == 0) ++removed;
   }
+  return removed;
 }
 
 bool open_folder(Place& place) {
@@ -97,7 +101,7 @@ int rotate(Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, A
   };
   if (keep == Rotation::kKeepAll) keep = first_free(place);
   struct stat oldest {};
-  answer.removed = ::fstatat(place.folder, numbered(keep).c_str(), &oldest, AT_SYMLINK_NOFOLLOW) == 0;
+  if (::fstatat(place.folder, numbered(keep).c_str(), &oldest, AT_SYMLINK_NOFOLLOW) == 0) answer.removed = 1;
   struct stat written {};
   const bool known = place.file.st_ino != 0;
   answer.moved = known && (::fstatat(place.folder, place.name.c_str(), &written, 0) != 0 ||
@@ -108,7 +112,7 @@ int rotate(Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, A
     answer.error_number = errno;
     return -1;
   }
-  remove_old(place, keep, lasting.max_age);
+  answer.removed += remove_old(place, keep, lasting.max_age);
   // Made by this call: it can't be a link, nor a file that somebody else may read.
   const int fd = ::openat(place.folder, place.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0 || ::fstat(fd, &place.file) != 0) answer.error_number = errno;
@@ -203,7 +207,7 @@ int Rotation::next(std::size_t which) {
     return -1;
   }
   Name& name = names_[which];
-  if (answer.removed) ++name.removed;
+  name.removed += answer.removed;
   name.moved = name.moved || answer.moved;
   if (fd >= 0) name.newest = file_at(name.path, fd);
   errno = answer.error_number;

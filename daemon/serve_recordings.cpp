@@ -51,6 +51,15 @@ Disk disk_of(const std::filesystem::path& folder, const std::string& file, std::
   return disk;
 }
 
+/// What lives is told by its beginnings.
+bool says_where_it_ends(const std::vector<tracer::Event>& last) {
+  return std::any_of(last.begin(), last.end(), [](const tracer::Event& event) {
+    using tracer::EventKind;
+    return event.kind() != EventKind::kProcessStart && event.kind() != EventKind::kRunStart &&
+           event.kind() != EventKind::kTaskStart;
+  });
+}
+
 }  // namespace
 
 ServeRecordings::ServeRecordings(const ServeConfig::Recordings& options) : options_(options) {
@@ -75,21 +84,24 @@ void ServeRecordings::end() {
   sink_.reset();
 }
 
-/// Where the newest files have no whole frame of events, the first one before them that has says where they end.
+/// The newest files may have no whole frame of events, or only say what lived when they began: those before them say
+/// where they end.
 std::vector<tracer::Event> ServeRecordings::rest_of(const tracer::internal::Spool::Left& left) const {
   std::vector<tracer::Event> events;
   events.reserve(left.events.size());
   for (const auto& each : left.events) events.push_back(each.event);
   std::vector<tracer::Event> last;
-  for (std::size_t number = 0; last.empty() && number <= options_.files; ++number)
-    last = tracer::internal::last_events(number == 0 ? file_ : fmt::format("{}.{}", file_, number));
+  for (std::size_t number = 0; !says_where_it_ends(last) && number <= options_.files; ++number) {
+    const auto of_file = tracer::internal::last_events(number == 0 ? file_ : fmt::format("{}.{}", file_, number));
+    last.insert(last.end(), of_file.begin(), of_file.end());
+  }
   if (last.empty()) return events;
   if (const auto behind = tracer::internal::find_behind(events, last)) {
     events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(*behind));
     return events;
   }
   tracer::Loss loss;
-  loss.time_ns = last.back().time_ns();
+  for (const tracer::Event& event : last) loss.time_ns = std::max(loss.time_ns, event.time_ns());
   loss.cause = "service_gap";
   loss.count = 1;
   loss.first_ns = loss.last_ns = loss.time_ns;
@@ -102,10 +114,15 @@ std::vector<tracer::Event> ServeRecordings::rest_of(const tracer::internal::Spoo
   return events;
 }
 
-void ServeRecordings::begin_anew() { begin_anew_with({}); }
+void ServeRecordings::begin_anew() {
+  if (!rotation_ || session_ == nullptr || std::exchange(waits_for_living_, true)) return;
+  server_->with_living([this](std::span<const tracer::Event> living) {
+    waits_for_living_ = false;
+    begin_anew_with(living);
+  });
+}
 
 void ServeRecordings::begin_anew_with(std::span<const tracer::Event> first) {
-  if (!rotation_ || session_ == nullptr) return;
   close();
   const int fd = rotation_->next(0);
   began_ = std::chrono::steady_clock::now();
@@ -167,7 +184,7 @@ void ServeRecordings::look(std::chrono::steady_clock::time_point now) {
       const std::uint64_t now_ns = tracer::internal::boot_time_ns();
       whole_until_ns_ = std::max(whole_until_ns_, now_ns - std::min(now_ns, kLongestUnwritten_ns));
       // So that what is kept is hardly older than wanted.
-      if (now - began_ > options_.max_age / 4) begin_anew();
+      if (now - began_ > std::chrono::seconds(options_.max_age) / 4) begin_anew();
     }
   } else if (now >= try_again_) {
     begin_anew();

@@ -34,7 +34,7 @@ class ServeRecordings {
   void end();
   /// To be called now and then: says what has failed, goes on in a new file when it is time.
   void look(std::chrono::steady_clock::time_point now);
-  /// Goes on in a new file now.
+  /// Goes on in a new file soon: it begins with what lives then, and no event is in both or in neither.
   void begin_anew();
   /// An object as JSON.
   std::string status() const;
@@ -57,6 +57,7 @@ class ServeRecordings {
   std::uint64_t failures_ = 0;
   std::uint64_t dropped_ = 0;         ///< Of recordings before the present one.
   bool lacks_events_ = false;         ///< There was no recording for a while.
+  bool waits_for_living_ = false;     ///< A new file is asked for.
   std::uint64_t whole_until_ns_ = 0;  ///< Until then, recordings have all.
   std::chrono::steady_clock::time_point began_{};
   std::chrono::steady_clock::time_point try_again_{};

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <tracer/export.hpp>
+#include <tracer/filter.hpp>
 
 namespace tracer {
 
@@ -33,10 +34,12 @@ class TRACER_EXPORT Source {
 /// at the pace of the queue's reader. Throws what RecordingReader throws.
 TRACER_EXPORT Source recording_source(const std::filesystem::path& file);
 
-/// The events of all that the caller may see, from the service (`tracerd serve`) that listens on `socket`: exact, and
-/// without rights of the caller's own. Throws Error: kNoService, kPermission (the socket is not for this user),
-/// kServiceVersion, kServiceRefused, kPidNamespace, kInvalidArgument. The session reconnects when the service was
-/// restarted, and states what it missed as a Loss with the cause "service_gap".
-TRACER_EXPORT Source connect(const std::filesystem::path& socket = "/run/tracer/tracer.sock");
+/// The events of all that the caller may see and `filter` takes in, from the service (`tracerd serve`) that listens on
+/// `socket`: exact, and without rights of the caller's own. The service sends nothing else. A filter of more than 64
+/// rules, or with a glob of more than 256 bytes, is refused. Throws Error: kNoService, kPermission (the socket is not
+/// for this user), kServiceVersion, kServiceRefused, kPidNamespace, kFilterNamesNothing, kInvalidArgument. The session
+/// reconnects when the service was restarted, and states what it missed as a Loss with the cause "service_gap".
+TRACER_EXPORT Source connect(const std::filesystem::path& socket = "/run/tracer/tracer.sock",
+                             const Filter& filter = {});
 
 }  // namespace tracer

@@ -58,6 +58,11 @@ FilterEvaluator::FilterEvaluator(const Filter& filter, bool kernel_helps, bool l
   }
 }
 
+bool FilterEvaluator::excludes_by_program() const noexcept {
+  return std::any_of(excludes_.begin(), excludes_.end(),
+                     [](const Filter::Rule& rule) { return decided_in_user_space(rule.subject); });
+}
+
 bool FilterEvaluator::takes_whole_trees() const noexcept {
   return excludes_.empty() && std::all_of(includes_.begin(), includes_.end(), [](const Include& include) {
            return !decided_in_user_space(include.rule.subject) && !include.labels;

@@ -26,6 +26,8 @@ class FilterEvaluator {
   bool selects_all() const noexcept { return includes_.empty() && excludes_.empty(); }
   /// True: a process may turn out excluded only when it executes.
   bool may_exclude_late() const noexcept { return !excludes_.empty(); }
+  /// True: one that is known to be there may turn out excluded by what it executes.
+  bool excludes_by_program() const noexcept;
   /// True: it takes in processes with all that begins below them, and leaves their labels as they are.
   bool takes_whole_trees() const noexcept;
   /// Of a process without a tracked parent.

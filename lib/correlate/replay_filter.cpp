@@ -1,9 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/replay_filter.hpp"
 
+#include <utility>
+
 #include "base/event_schema.hpp"
 
 namespace tracer::internal {
+
+ReplayFilter::ReplayFilter(FilterEvaluator filter, std::size_t max_processes, const Decided& decided)
+    : ReplayFilter(std::move(filter), max_processes) {
+  for (const Decided::OfProcess& each : decided.processes)
+    processes_.insert_or_assign(each.pid, Entry{each.start_ns, {each.selection, nullptr}});
+  runs_.insert(decided.runs.begin(), decided.runs.end());
+  tasks_.insert(decided.tasks.begin(), decided.tasks.end());
+  cgroups_.insert(decided.cgroups.begin(), decided.cgroups.end());
+}
+
+ReplayFilter::ReplayFilter(const ReplayFilter& other)
+    : filter_(other.filter_),
+      max_processes_(other.max_processes_),
+      processes_(other.processes_),
+      trees_(other.trees_),
+      held_(other.held_),
+      runs_(other.runs_),
+      tasks_(other.tasks_),
+      cgroups_(other.cgroups_) {
+  forgotten_.set(other.forgotten());
+}
+
+ReplayFilter::Decided ReplayFilter::decided() const {
+  Decided decided;
+  decided.processes.reserve(processes_.size());
+  for (const auto& [pid, entry] : processes_)
+    decided.processes.push_back({pid, entry.start_ns, entry.decision.selection});
+  decided.runs.assign(runs_.begin(), runs_.end());
+  decided.tasks.assign(tasks_.begin(), tasks_.end());
+  decided.cgroups.assign(cgroups_.begin(), cgroups_.end());
+  return decided;
+}
+
+bool ReplayFilter::has_taken(const Event& start) const {
+  if (filter_.selects_all()) return true;
+  if (const auto* begun = start.get_if<ProcessStart>()) {
+    const Entry* const process = selected(begun->process->pid);
+    return process != nullptr && process->start_ns == begun->process->start_ns && !process->start;
+  }
+  if (const auto* run = start.get_if<RunStart>()) return keeps_scope(*run->context);
+  const auto* task = start.get_if<TaskStart>();
+  return task != nullptr && keeps_scope(*task->context);
+}
 
 void ReplayFilter::apply(Event event, std::vector<Event>& events) {
   if (filter_.selects_all()) return events.push_back(std::move(event));
@@ -41,7 +86,7 @@ ReplayFilter::Entry& ReplayFilter::entry_of(const std::shared_ptr<const Process>
     held_.clear();
     cgroups_.clear();
   }
-  Entry entry{process.start_ns, {filter_.initial(), nullptr}, nullptr};
+  Entry entry{process.start_ns, {filter_.initial(), nullptr}};
   const auto parent = processes_.find(process.parent_pid.value_or(0));
   if (parent != processes_.end() && parent->second.start_ns == process.parent_start_ns)
     entry.decision = parent->second.decision;
@@ -50,6 +95,27 @@ ReplayFilter::Entry& ReplayFilter::entry_of(const std::shared_ptr<const Process>
   return processes_.insert_or_assign(process.pid, std::move(entry)).first->second;
 }
 
+bool ReplayFilter::waits_for_exec(const Process& process) const {
+  if (!filter_.excludes_by_program()) return false;
+  const auto parent = processes_.find(process.parent_pid.value_or(0));
+  if (parent == processes_.end() || parent->second.start_ns != process.parent_start_ns) return false;
+  const auto& program = parent->second.program;
+  return program && program->exe == process.program->exe && program->argv == process.program->argv;
+}
+
+namespace {
+
+template <class E>
+Event with_labels(const E& event, const std::shared_ptr<const Context>& labels) {
+  auto labeled = std::make_shared<Process>(*event.process);
+  labeled->context = labels;
+  E changed = event;
+  changed.process = std::move(labeled);
+  return Event(std::move(changed));
+}
+
+}  // namespace
+
 template <class E>
 std::optional<Event> ReplayFilter::apply_to_process(const E& event, const Event& handle, std::vector<Event>& events) {
   Entry& entry = entry_of(event.process);
@@ -57,23 +123,32 @@ std::optional<Event> ReplayFilter::apply_to_process(const E& event, const Event&
   entry.decision.selection = now.selection;
   if (now.labels) entry.decision.labels = std::move(now.labels);
   const FilterEvaluator::Decision decision = entry.decision;
+  const bool is_selected = decision.selection == Selection::kSelected;
   entry.process = decision.selection == Selection::kUndecided ? event.process : nullptr;
+  if (filter_.excludes_by_program()) entry.program = event.process->program;
   const Leader leader(event.process->pid, event.process->start_ns);
-  if (decision.selection == Selection::kSelected) {
+  if (is_selected) {
     release(leader, events);
     if (filter_.takes_whole_trees() && event.process->cgroup->id) cgroups_.insert(*event.process->cgroup->id);
+  }
+  if constexpr (E::kKind == EventKind::kProcessStart) {
+    const bool waits = is_selected ? !event.attached_ns && waits_for_exec(*event.process)
+                                   : decision.selection == Selection::kUndecided;
+    if (waits) entry.start = handle;
+    if (waits) return std::nullopt;
+  } else if constexpr (E::kKind == EventKind::kProcessExec || E::kKind == EventKind::kProcessExit) {
+    const std::optional<Event> start = std::exchange(entry.start, std::nullopt);
+    if (is_selected && start)
+      events.push_back(decision.labels ? with_labels(*start->get_if<ProcessStart>(), decision.labels) : *start);
+    // What it executes may still take it in.
+    if (decision.selection == Selection::kUndecided) entry.start = start;
   }
   if constexpr (E::kKind == EventKind::kProcessExit) {
     processes_.erase(event.process->pid);
     held_.erase(leader);
   }
-  if (decision.selection != Selection::kSelected) return std::nullopt;
-  if (!decision.labels) return handle;
-  auto labeled = std::make_shared<Process>(*event.process);
-  labeled->context = decision.labels;
-  E changed = event;
-  changed.process = std::move(labeled);
-  return Event(std::move(changed));
+  if (!is_selected) return std::nullopt;
+  return decision.labels ? with_labels(event, decision.labels) : handle;
 }
 
 const ReplayFilter::Entry* ReplayFilter::selected(std::uint32_t pid) const {
@@ -144,6 +219,7 @@ void ReplayFilter::follow(std::uint32_t pid, std::uint64_t time_ns, std::vector<
   const auto take_in = [&](std::uint32_t each, Entry& entry) {
     entry.decision.selection = Selection::kSelected;
     const auto process = std::exchange(entry.process, nullptr);
+    entry.start.reset();
     if (!process) return;
     release({each, entry.start_ns}, events);
     events.emplace_back(ProcessStart{time_ns, process, time_ns});

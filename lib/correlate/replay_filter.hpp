@@ -20,13 +20,35 @@ namespace tracer::internal {
 /// Applies a whole filter to events that were correlated before. One thread at a time, but for the counter.
 class ReplayFilter {
  public:
+  /// What it has decided by now.
+  struct Decided {
+    struct OfProcess {
+      std::uint32_t pid = 0;
+      std::uint64_t start_ns = 0;
+      Selection selection = Selection::kSelected;
+    };
+    std::vector<OfProcess> processes = {};
+    std::vector<Key> runs = {};  ///< That are kept.
+    std::vector<Key> tasks = {};
+    std::vector<std::uint64_t> cgroups = {};
+  };
+
   /// `max_processes`: remembered at one time.
   ReplayFilter(FilterEvaluator filter, std::size_t max_processes)
       : filter_(std::move(filter)), max_processes_(max_processes) {}
+  /// Goes on from what another has decided, whose rules give no labels. follow() takes in only what it sees itself.
+  ReplayFilter(FilterEvaluator filter, std::size_t max_processes, const Decided& decided);
+  ReplayFilter(const ReplayFilter& other);
+  ReplayFilter& operator=(const ReplayFilter&) = delete;
 
   /// Appends the event, with the labels of the rule that took its process in, unless it is filtered out; before it,
-  /// events of runs and tasks that it takes in.
+  /// events of runs and tasks that it takes in, and the ProcessStart of a process that an exec or exit takes in.
   void apply(Event event, std::vector<Event>& events);
+  /// Whether it has taken in what this says the beginning of: a process, run or task.
+  bool has_taken(const Event& start) const;
+  Decided decided() const;
+  /// It has the process, or all: follow() would change nothing.
+  bool follows(std::uint32_t pid) const { return !filter_.needs_all() || selected(pid) != nullptr; }
   /// Takes in a process and its descendants, living and future ones; appends a ProcessStart for each that was not.
   void follow(std::uint32_t pid, std::uint64_t time_ns, std::vector<Event>& events);
   /// Processes that were forgotten since too many seemed alive: a descendant may be missing after that.
@@ -36,13 +58,17 @@ class ReplayFilter {
   struct Entry {
     std::uint64_t start_ns = 0;
     FilterEvaluator::Decision decision;
-    std::shared_ptr<const Process> process;  ///< As it was last; null if follow() can change nothing.
+    std::shared_ptr<const Process> process = {};  ///< As it was last; null if follow() can change nothing.
+    std::shared_ptr<const Program> program = {};  ///< Likewise, where a rule excludes by it.
+    std::optional<Event> start = {};              ///< A ProcessStart that comes with its exec or exit.
   };
   using Leader = std::pair<std::uint32_t, std::uint64_t>;  ///< Pid and start.
 
   template <class E>
   std::optional<Event> apply_to_process(const E& event, const Event& handle, std::vector<Event>& events);
   Entry& entry_of(const std::shared_ptr<const Process>& process);
+  /// It has just been forked, and what it executes decides.
+  bool waits_for_exec(const Process& process) const;
   /// Null: it is not selected, or not known.
   const Entry* selected(std::uint32_t pid) const;
   bool selects(const Leader& leader) const;

@@ -18,6 +18,7 @@
 #include <tracer/error.hpp>
 #include <tracer/event.hpp>
 #include <tracer/families.hpp>
+#include <tracer/filter.hpp>
 #include <tracer/host.hpp>
 #include <tracer/statistics.hpp>
 
@@ -26,6 +27,17 @@ namespace tracer::internal {
 inline constexpr std::uint64_t kProtocolVersion = 1;
 /// How deep objects and lists may lie in each other.
 inline constexpr std::size_t kMaxJsonDepth = 16;
+/// What a filter in a request may have.
+inline constexpr std::size_t kMostFilterRules = 64;
+inline constexpr std::size_t kMostGlobBytes = 256;
+inline constexpr std::size_t kMostCgroupBytes = 4096;
+
+/// Whether a request can have this filter, and mean the same.
+bool fits_request(const Filter& filter);
+/// As in a request, without the labels of rules: equal for equal rules.
+std::string text_of(const Filter& filter);
+/// Throws Error(kServiceRefused).
+Filter filter_from(std::string_view text);
 
 struct HelloRequest {
   static constexpr std::string_view kName = "hello";
@@ -43,6 +55,8 @@ struct AttachRequest {
   Context context = {};
   bool command = false;  ///< Its program is a run, as that of SessionOptions::command_pid.
   bool held = false;  ///< It waits, as a copy of its parent, to execute a program: what it did before does not count.
+  /// A stream whose filter takes it in from now on.
+  std::optional<std::uint64_t> stream = {};
 };
 
 struct LabelRequest {
@@ -104,6 +118,7 @@ struct HistoryRequest {
 
 struct FlushRequest {
   static constexpr std::string_view kName = "flush";
+  std::optional<std::uint64_t> stream = {};  ///< A filtered one, whose numbers are wanted.
 };
 
 struct SubscribeRequest {
@@ -112,6 +127,8 @@ struct SubscribeRequest {
   std::optional<std::uint64_t> from = {};  ///< The number of the first event that is wanted.
   bool living_first = false;               ///< Ignored with `from`.
   std::optional<std::uint64_t> capacity_bytes = {};
+  Filter filter = {};                        ///< Without rules: all that may be seen. Its labels are not sent.
+  std::optional<std::uint64_t> stream = {};  ///< With `from`: the filtered one that goes on.
 };
 
 using Request =
@@ -172,6 +189,8 @@ struct SubscribeReply {
   std::uint64_t sequence = 0;
   std::uint64_t missed = 0;  ///< How many from SubscribeRequest::from on are no longer there.
   std::uint64_t living = 0;  ///< How many events come first that say what lives.
+  /// Of a filtered one: its own numbers count what the filter takes in.
+  std::optional<std::uint64_t> stream = {};
 };
 
 /// One line with its end: {"ok":true}.

@@ -257,6 +257,7 @@ std::string to_line(const SubscribeReply& reply) {
   object["sequence"] = reply.sequence;
   object["missed"] = reply.missed;
   object["living"] = reply.living;
+  put_key(object, "stream", reply.stream);
   return line_of(object);
 }
 
@@ -266,6 +267,7 @@ SubscribeReply subscribe_from(std::string_view line) {
   require_key(object, "sequence", reply.sequence);
   read_key(object, "missed", reply.missed);
   read_key(object, "living", reply.living);
+  read_key(object, "stream", reply.stream);
   return reply;
 }
 

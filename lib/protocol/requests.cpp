@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "protocol/context_json.hpp"
+#include "protocol/filter_json.hpp"
 #include "protocol/json_fields.hpp"
 #include "protocol/messages.hpp"
 
@@ -121,6 +122,7 @@ void read_request(const Json& object, AttachRequest& request) {
   require_key(object, "pid", request.pid);
   read_key(object, "command", request.command);
   read_key(object, "held", request.held);
+  read_key(object, "stream", request.stream);
   request.context = given_context(object);
 }
 void read_request(const Json& object, LabelRequest& request) {
@@ -151,14 +153,15 @@ void read_request(const Json& object, HistoryRequest& request) {
   read_key(object, "step", request.step);
   read_key(object, "input_bytes", request.input_bytes);
 }
-void read_request(const Json&, FlushRequest&) {}
+void read_request(const Json& object, FlushRequest& request) { read_key(object, "stream", request.stream); }
 void read_request(const Json& object, SubscribeRequest& request) {
-  if (const auto filter = object.find("filter"); filter != object.end() && !filter->is_null())
-    refuse_line("\"subscribe\" has no filter yet", "leave it out: give kinds, and leave out the rest yourself");
   read_key(object, "kinds", request.kinds);
   read_key(object, "from", request.from);
   read_key(object, "living_first", request.living_first);
   read_key(object, "capacity_bytes", request.capacity_bytes);
+  if (const auto filter = object.find("filter"); filter != object.end() && !filter->is_null())
+    read_filter(*filter, request.filter);
+  read_key(object, "stream", request.stream);
 }
 
 void put_request(JsonOut& object, const HelloRequest& request) { object["version"] = request.version; }
@@ -175,6 +178,7 @@ void put_request(JsonOut& object, const AttachRequest& request) {
   object["pid"] = request.pid;
   if (request.command) object["command"] = true;
   if (request.held) object["held"] = true;
+  put_key(object, "stream", request.stream);
   object["context"] = object_of_given(request.context);
 }
 void put_request(JsonOut& object, const LabelRequest& request) {
@@ -204,12 +208,14 @@ void put_request(JsonOut& object, const HistoryRequest& request) {
   put_key(object, "step", request.step);
   put_key(object, "input_bytes", request.input_bytes);
 }
-void put_request(JsonOut&, const FlushRequest&) {}
+void put_request(JsonOut& object, const FlushRequest& request) { put_key(object, "stream", request.stream); }
 void put_request(JsonOut& object, const SubscribeRequest& request) {
   for (const EventKind kind : request.kinds) object["kinds"].push_back(to_string(kind));
   put_key(object, "from", request.from);
   if (request.living_first) object["living_first"] = true;
   put_key(object, "capacity_bytes", request.capacity_bytes);
+  if (!request.filter.rules().empty()) object["filter"] = list_of(request.filter);
+  put_key(object, "stream", request.stream);
 }
 
 template <std::size_t at = 0>

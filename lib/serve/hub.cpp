@@ -2,6 +2,7 @@
 #include "serve/hub.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,18 +13,19 @@
 
 namespace tracer::internal {
 
-Hub::Viewer& Hub::viewer(const Sight& sight) {
-  const auto [found, fresh] = viewers_.try_emplace(sight);
-  if (fresh && sight.all) viewers_of_all_.push_back(&*found);
-  if (fresh)
-    for (const uid_t owner : sight.owners) viewers_of_owner_[owner].push_back(&*found);
-  return found->second;
+Hub::Place& Hub::viewer(const ViewerKey& key) {
+  const auto [found, fresh] = viewers_.try_emplace(key);
+  if (!fresh) return *found;
+  changed_.insert(key);
+  if (key.sight.all) viewers_of_all_.push_back(&*found);
+  for (const uid_t owner : key.sight.owners) viewers_of_owner_[owner].push_back(&*found);
+  return *found;
 }
 
 template <class F>
 void Hub::for_viewers_of(const Owner& owner, F&& f) {
-  const auto give_to = [&](Viewers::value_type& each) {
-    if (may_see(each.first, owner)) f(each.first, each.second);
+  const auto give_to = [&](Place& each) {
+    if (may_see(each.first.sight, owner)) f(each);
   };
   if (owner.audience == Audience::kEverybody) {
     for (auto& each : viewers_) give_to(each);
@@ -37,13 +39,14 @@ void Hub::for_viewers_of(const Owner& owner, F&& f) {
 
 std::size_t Hub::views() const noexcept {
   std::size_t count = 0;
-  for (const auto& [sight, viewer] : viewers_) count += viewer.views.size();
+  for (const auto& [key, viewer] : viewers_) count += viewer.views.size();
   return count;
 }
 
 /// What says something of all is said of the viewer's own alone.
-Event Hub::as_seen(const Sight& sight, const Viewer& viewer, const Event& event) const {
-  if (sight.all) return event;
+Event Hub::as_seen(const Place& place, const Event& event) const {
+  const Viewer& viewer = place.second;
+  if (place.first.sight.all && !viewer.filtered) return event;
   if (const auto* end = event.get_if<SnapshotEnd>()) {
     SnapshotEnd own = *end;
     own.processes = viewer.samples;
@@ -90,21 +93,39 @@ void Hub::deliver(const Spool::Judged& judged, Clock::time_point now) {
   const Owner& owner = judged.owner;
   if (event.kind() == EventKind::kFinding) findings_.note(event, owner);
   std::optional<Event> masked;
-  for_viewers_of(owner, [&](const Sight& sight, Viewer& viewer) {
-    if (!sight.all && !masked) masked = for_owner(event, owner, judged.changed_user, ownership_);
-    give(sight, viewer, sight.all ? event : *masked, now);
+  for_viewers_of(owner, [&](Place& place) {
+    const bool sees_all = place.first.sight.all;
+    if (!sees_all && !masked) masked = for_owner(event, owner, judged.changed_user, ownership_);
+    give(place, sees_all ? event : *masked, now);
   });
 }
 
 std::vector<Spool::Viewer> Hub::viewers() const {
   std::vector<Spool::Viewer> viewers;
-  for (const auto& [sight, viewer] : viewers_)
-    viewers.push_back({sight, viewer.last, viewer.samples, viewer.started, viewer.ended});
+  for (const Place& each : viewers_) viewers.push_back(as_kept(each));
   return viewers;
 }
 
+std::vector<Spool::Viewer> Hub::take_changed() {
+  std::vector<Spool::Viewer> viewers;
+  for (const ViewerKey& key : std::exchange(changed_, {}))
+    if (const auto found = viewers_.find(key); found != viewers_.end()) viewers.push_back(as_kept(*found));
+  return viewers;
+}
+
+Spool::Viewer Hub::as_kept(const Place& place) const {
+  const Viewer& viewer = place.second;
+  Spool::Viewer kept{place.first.sight, viewer.last, viewer.samples, viewer.started, viewer.ended};
+  if (!viewer.filtered) return kept;
+  const Filtered& filtered = *viewer.filtered;
+  kept.filtered = {place.first.filtered, filtered.shared, filtered.rules, {}, filtered.filter.decided()};
+  for (const auto& [stream, client] : filtered.streams) kept.filtered->streams.push_back(stream);
+  return kept;
+}
+
 void Hub::add(const Spool::Viewer& left, Clock::time_point now) {
-  Viewer& viewer = this->viewer(left.sight);
+  if (left.filtered && !restore(left, now)) return;
+  Viewer& viewer = this->viewer({left.sight, left.filtered ? left.filtered->id : 0}).second;
   viewer.last = left.last;
   viewer.samples = left.samples;
   viewer.started = left.started;
@@ -112,14 +133,31 @@ void Hub::add(const Spool::Viewer& left, Clock::time_point now) {
   viewer.views[{}].left = now;
 }
 
-void Hub::give(const Sight& sight, Viewer& viewer, const Event& event, Clock::time_point now) {
+void Hub::give(Place& place, const Event& event, Clock::time_point now) {
+  Filtered* const filtered = place.second.filtered.get();
+  if (filtered == nullptr) return give_numbered(place, event, now);
+  const std::uint64_t forgotten = filtered->filter.forgotten();
+  passed_.clear();
+  filtered->filter.apply(event, passed_);
+  if (filtered->filter.forgotten() != forgotten) {
+    Loss loss;
+    loss.time_ns = event.time_ns();
+    loss.cause = "process_forgotten";
+    loss.count = filtered->filter.forgotten() - forgotten;
+    passed_.emplace_back(std::move(loss));
+  }
+  for (const Event& each : passed_) give_numbered(place, each, now);
+}
+
+void Hub::give_numbered(Place& place, const Event& event, Clock::time_point now) {
+  Viewer& viewer = place.second;
   const std::uint64_t number = ++viewer.last;
   if (event.kind() == EventKind::kProcessSample) ++viewer.samples;
   if (const auto* sample = event.get_if<ToolSample>()) viewer.samples += sample->processes;
   if (event.kind() == EventKind::kProcessStart) ++viewer.started;
   if (event.kind() == EventKind::kProcessExit) ++viewer.ended;
   if (!viewer.views.empty()) {
-    const Event seen = as_seen(sight, viewer, event);
+    const Event seen = as_seen(place, event);
     for (auto& [kinds, view] : viewer.views)
       if (view.wants(seen.kind())) put(view, seen, number, now);
   }
@@ -164,7 +202,7 @@ void Hub::forget_oldest(View& view) {
 /// Of recent frames; null: nobody holds any.
 Hub::View* Hub::holds_most() {
   View* most = nullptr;
-  for (auto& [sight, viewer] : viewers_)
+  for (auto& [key, viewer] : viewers_)
     for (auto& [kinds, view] : viewer.views)
       if (!view.recent.empty() && (most == nullptr || view.recent_bytes > most->recent_bytes)) most = &view;
   return most;
@@ -183,10 +221,17 @@ void Hub::close(View& view) {
   hand_out(view, done);
 }
 
+void Hub::close_frames(Viewer& viewer) {
+  for (auto& [kinds, view] : viewer.views) close(view);
+}
+
 void Hub::close_frames(const Sight& sight) {
-  const auto found = viewers_.find(sight);
-  if (found == viewers_.end()) return;
-  for (auto& [kinds, view] : found->second.views) close(view);
+  for (auto each = viewers_.lower_bound({sight, 0}); each != viewers_.end() && each->first.sight == sight; ++each)
+    close_frames(each->second);
+}
+
+std::uint64_t Hub::last_number(const Sight& sight, std::optional<std::uint64_t> stream) {
+  return (stream ? require_filtered(sight, *stream) : viewer({sight, 0})).second.last;
 }
 
 void Hub::tick(Clock::time_point now) {
@@ -194,7 +239,8 @@ void Hub::tick(Clock::time_point now) {
   const auto due_at = [this](Clock::time_point due) {
     if (!next_tick_ || due < *next_tick_) next_tick_ = due;
   };
-  for (auto& [sight, viewer] : viewers_) {
+  for (auto place = viewers_.begin(); place != viewers_.end();) {
+    Viewer& viewer = place->second;
     for (auto each = viewer.views.begin(); each != viewer.views.end();) {
       View& view = each->second;
       if (!view.open.empty() && now - view.open_since >= kLongestOpen) close(view);
@@ -208,6 +254,7 @@ void Hub::tick(Clock::time_point now) {
       if (unused) due_at(view.left + limits_.kept_without_clients);
       ++each;
     }
+    place = viewer.filtered && viewer.views.empty() ? forget(place) : std::next(place);
   }
 }
 
@@ -239,32 +286,54 @@ void Hub::replay(Outbox& outbox, const View* all, const std::set<EventKind>& kin
   for (SharedFrame& frame : frames) outbox.push(std::move(frame));
 }
 
-Hub::Joined Hub::join(Outbox& outbox, const Sight& sight, std::set<EventKind> kinds, std::span<const Event> living,
-                      std::optional<std::uint64_t> from, Clock::time_point now) {
-  Viewer& viewer = this->viewer(sight);
+void Hub::for_events_of(const Sight& sight, std::span<const Event> events, const std::function<void(const Event&)>& f) {
+  for (const Event& event : events) {
+    const Owner owner = ownership_.owner_of(event);
+    if (may_see(sight, owner)) f(sight.all ? event : for_owner(event, owner, ownership_));
+  }
+}
+
+Hub::Joined Hub::join(Outbox& outbox, const Sight& sight, const Wish& wish, std::span<const Event> living,
+                      Clock::time_point now) {
+  const bool is_filtered = wish.stream || !wish.filter.rules().empty();
+  if (is_filtered && wish.stream.has_value() != wish.from.has_value())
+    throw Error({ErrorCode::kInvalidArgument,
+                 0,
+                 "numbers of a filter are those of a stream",
+                 "give both stream and from, or neither of them",
+                 {}});
+  Place& place = wish.stream   ? require_filtered(sight, *wish.stream)
+                 : is_filtered ? filtered_by(sight, wish.filter, living)
+                               : viewer({sight, 0});
+  Viewer& viewer = place.second;
+  Filtered* const filtered = viewer.filtered.get();
+  const auto& from = wish.from;
   if (from && (*from == 0 || *from > viewer.last + 1))
     throw Error({ErrorCode::kInvalidArgument,
                  0,
                  fmt::format("there is no event {} yet: the last one is {}", *from, viewer.last),
                  "give a number of this session, or none",
                  {}});
-  View& view = viewer.views[kinds];
-  view.kinds = kinds;
+  View& view = viewer.views[wish.kinds];
+  view.kinds = wish.kinds;
   // It begins with the next frame, in which nothing is that it gets otherwise.
-  close_frames(sight);
+  close_frames(viewer);
   Joined joined{.sequence = viewer.last + 1};
+  if (filtered != nullptr) {
+    joined.stream = enter_stream(*filtered, outbox, wish.stream);
+    changed_.insert(place.first);
+  }
   if (from) {
     const auto all = viewer.views.find({});
-    replay(outbox, all == viewer.views.end() ? nullptr : &all->second, kinds, *from, joined);
-  } else if (!living.empty()) {
+    replay(outbox, all == viewer.views.end() ? nullptr : &all->second, wish.kinds, *from, joined);
+  } else if (wish.living_first && !living.empty()) {
     std::vector<SharedFrame> frames;
     FrameMaker maker(host_);
-    for (const Event& event : living) {
-      const Owner owner = ownership_.owner_of(event);
-      if (!may_see(sight, owner) || !view.wants(event.kind())) continue;
-      maker.append(sight.all ? event : for_owner(event, owner, ownership_), 0, frames);
+    for_events_of(sight, living, [&](const Event& event) {
+      if (!view.wants(event.kind()) || (filtered != nullptr && !filtered->filter.has_taken(event))) return;
+      maker.append(event, 0, frames);
       ++joined.living;
-    }
+    });
     maker.close(frames);
     for (SharedFrame& frame : frames) outbox.push(std::move(frame));
   }
@@ -276,12 +345,15 @@ Hub::Joined Hub::join(Outbox& outbox, const Sight& sight, std::set<EventKind> ki
 
 void Hub::leave(Outbox& outbox, Clock::time_point now) noexcept {
   filled_.erase(&outbox);
-  for (auto& [sight, viewer] : viewers_) {
+  for (auto& [key, viewer] : viewers_) {
     for (auto& [kinds, view] : viewer.views) {
       if (view.outboxes.erase(&outbox) == 0) continue;
       view.left = now;
       if (!next_tick_) next_tick_ = now;
     }
+    if (!viewer.filtered) continue;
+    for (auto& [stream, client] : viewer.filtered->streams)
+      if (client.outbox == &outbox) client = {nullptr, now};
   }
 }
 

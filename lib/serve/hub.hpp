@@ -2,9 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,10 +16,12 @@
 #include <vector>
 
 #include <tracer/event.hpp>
+#include <tracer/filter.hpp>
 #include <tracer/finding.hpp>
 #include <tracer/host.hpp>
 
 #include "serve/event_frame.hpp"
+#include "serve/filtered.hpp"
 #include "serve/kept_findings.hpp"
 #include "serve/limits.hpp"
 #include "serve/outbox.hpp"
@@ -27,8 +31,9 @@
 
 namespace tracer::internal {
 
-/// Gives each event to those who may see it. Events are numbered by sight, and encoded once for all clients of equal
-/// sight and kinds. Of a sight that nobody has for a while, only the numbers stay. One thread.
+/// Gives each event to those who may see it. Events are numbered by sight and filter, and encoded once for all clients
+/// of equal sight, filter and kinds. Of a sight that nobody has for a while, only the numbers stay; of a filter,
+/// nothing. One thread.
 class Hub {
  public:
   using Clock = std::chrono::steady_clock;
@@ -48,29 +53,52 @@ class Hub {
 
   /// As of now.
   std::vector<Spool::Viewer> viewers() const;
-  std::size_t viewer_count() const noexcept { return viewers_.size(); }
+  /// Likewise those that have come or changed in another way than by events since the last call.
+  std::vector<Spool::Viewer> take_changed();
   /// One that an earlier process had; what it sees is kept for its clients.
   void add(const Spool::Viewer& viewer, Clock::time_point now);
   /// Closes frames whose time has come; forgets what nobody has asked for for a while.
   void tick(Clock::time_point now);
   /// When tick() has something to do. Absent: only when events come.
   std::optional<Clock::time_point> next_tick() const noexcept { return next_tick_; }
-  /// Closes the frames of this sight: what it may see by now is with its clients.
+  /// Closes the frames of this sight, filtered ones too: what it may see by now is with its clients.
   void close_frames(const Sight& sight);
 
-  /// The number of the last event that this sight may see.
-  std::uint64_t last_number(const Sight& sight) { return viewer(sight).last; }
+  /// The number of the last event that this sight may see, in that filtered stream if one is named. Throws
+  /// Error(kInvalidArgument): there is no such stream.
+  std::uint64_t last_number(const Sight& sight, std::optional<std::uint64_t> stream = {});
 
   struct Joined {
     std::uint64_t sequence = 1;
     std::uint64_t missed = 0;
     std::uint64_t living = 0;
+    std::optional<std::uint64_t> stream = {};  ///< Of a filtered one.
+  };
+  struct Wish {
+    std::set<EventKind> kinds = {};
+    std::optional<std::uint64_t> from = {};
+    bool living_first = false;
+    Filter filter = {};
+    std::optional<std::uint64_t> stream = {};
   };
   /// `outbox` gets events from now on: those of `kinds`, and each Loss and SessionEnd; empty: all. First what lives of
   /// `living`, or the events from number `from` on that are still kept. `outbox` must leave before it ends. Throws
   /// Error(kInvalidArgument): there is no such number yet.
   Joined join(Outbox& outbox, const Sight& sight, std::set<EventKind> kinds, std::span<const Event> living,
-              std::optional<std::uint64_t> from, Clock::time_point now);
+              std::optional<std::uint64_t> from, Clock::time_point now) {
+    return join(outbox, sight, Wish{.kinds = std::move(kinds), .from = from, .living_first = true}, living, now);
+  }
+  /// Likewise, of what the filter takes in. `living`: also where the client does not want it, as a filter begins with
+  /// it. With `stream`, an earlier one goes on. Throws also Error: kInvalidArgument (there is no such stream),
+  /// kServiceRefused (too many filters).
+  Joined join(Outbox& outbox, const Sight& sight, const Wish& wish, std::span<const Event> living,
+              Clock::time_point now);
+  /// Throws Error(kInvalidArgument): there is no such filtered stream.
+  void require_stream(const Sight& sight, std::uint64_t stream) { require_filtered(sight, stream); }
+  /// The filter of a stream takes in a process and its descendants from now on, for this stream alone. Does nothing if
+  /// there is no such stream.
+  void follow(const Sight& sight, std::uint64_t stream, std::uint32_t pid, std::uint64_t time_ns,
+              Clock::time_point now);
   void leave(Outbox& outbox, Clock::time_point now) noexcept;
 
   /// The last state of those that this sight may see.
@@ -98,29 +126,57 @@ class Hub {
     std::deque<SharedFrame> recent;  ///< Only with all kinds.
     std::size_t recent_bytes = 0;
   };
-  /// By their sight: it is counted also while nobody looks, so that whoever comes back knows how much was missed.
+  struct ViewerKey {
+    Sight sight;
+    std::uint64_t filtered = 0;  ///< Which of those with a filter; 0: without one.
+
+    auto operator<=>(const ViewerKey&) const = default;
+  };
+  /// A sight is counted also while nobody looks, so that whoever comes back knows how much was missed.
   struct Viewer {
     std::uint64_t last = 0;
     std::uint64_t samples = 0;  ///< Processes of the present snapshot.
     std::uint64_t started = 0;
     std::uint64_t ended = 0;
     std::map<std::set<EventKind>, View> views;
+    std::unique_ptr<Filtered> filtered = {};  ///< Null: without a filter.
   };
 
-  using Viewers = std::map<Sight, Viewer>;
+  using Viewers = std::map<ViewerKey, Viewer>;
+  using Place = Viewers::value_type;
 
-  Viewer& viewer(const Sight& sight);
+  Place& viewer(const ViewerKey& key);
+  Spool::Viewer as_kept(const Place& place) const;
   /// Those that may see what is this owner's.
   template <class F>
   void for_viewers_of(const Owner& owner, F&& f);
-  void give(const Sight& sight, Viewer& viewer, const Event& event, Clock::time_point now);
-  Event as_seen(const Sight& sight, const Viewer& viewer, const Event& event) const;
+  void give(Place& place, const Event& event, Clock::time_point now);
+  void give_numbered(Place& place, const Event& event, Clock::time_point now);
+  Event as_seen(const Place& place, const Event& event) const;
   void put(View& view, const Event& event, std::uint64_t number, Clock::time_point now);
   void hand_out(View& view, std::vector<SharedFrame>& done);
   void close(View& view);
   void forget_oldest(View& view);
   View* holds_most();
   void replay(Outbox& outbox, const View* all, const std::set<EventKind>& kinds, std::uint64_t from, Joined& joined);
+  /// Calls `f` with those that the sight may see, as it sees them.
+  void for_events_of(const Sight& sight, std::span<const Event> events, const std::function<void(const Event&)>& f);
+  void close_frames(Viewer& viewer);
+
+  // Of filtered viewers, in hub_filters.cpp.
+  /// Null: there is none.
+  Place* find_filtered(const Sight& sight, std::uint64_t stream);
+  Place& require_filtered(const Sight& sight, std::uint64_t stream);
+  /// The one that clients with equal filters share.
+  Place& filtered_by(const Sight& sight, const Filter& filter, std::span<const Event> living);
+  Place& make_filtered(const Sight& sight, std::uint64_t id, Filtered filtered);
+  void make_room_for_filtered(const Sight& sight);
+  /// A copy of it for one of its streams.
+  Place& part(Place& place, std::uint64_t stream, Clock::time_point now);
+  std::uint64_t enter_stream(Filtered& filtered, const Outbox& outbox, std::optional<std::uint64_t> stream);
+  Viewers::iterator forget(Viewers::iterator viewer);
+  /// False: it is damaged.
+  bool restore(const Spool::Viewer& left, Clock::time_point now);
 
   const HostInfo host_;
   const ServeLimits limits_;
@@ -128,9 +184,11 @@ class Hub {
   /// Of one frame at a time, for whichever view, as it takes much memory. Null: make one.
   std::unique_ptr<FrameMaker> maker_;
   Viewers viewers_;
-  std::unordered_map<uid_t, std::vector<Viewers::value_type*>> viewers_of_owner_;
-  std::vector<Viewers::value_type*> viewers_of_all_;
+  std::unordered_map<uid_t, std::vector<Place*>> viewers_of_owner_;
+  std::vector<Place*> viewers_of_all_;
+  std::set<ViewerKey> changed_;  ///< Since take_changed().
   KeptFindings findings_;
+  std::vector<Event> passed_;  ///< By one filter, of one event.
   std::set<Outbox*> filled_;
   std::size_t kept_bytes_ = 0;  ///< Of recent frames of all.
   std::optional<Clock::time_point> next_tick_;

@@ -13,6 +13,7 @@ Server::~Server() = default;
 SinkHandle Server::add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first) {
   return service_->add_sink(std::move(sink), first);
 }
+void Server::with_living(Meet meet) { service_->with_living(std::move(meet)); }
 void Server::listen(UniqueFd socket, bool admin) { service_->listen(std::move(socket), admin); }
 void Server::run(std::chrono::milliseconds timeout, int other_fd) { service_->run(timeout, other_fd); }
 void Server::finish(std::chrono::milliseconds timeout) { service_->finish(timeout); }

@@ -46,8 +46,13 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   /// `sink` gets all events from now on, on a thread of its own, and `first` before them: what outlives this process is
-  /// kept before it gets it. Throws as Session::add_sink().
+  /// kept before it gets it. Sinks that are closed and added in one call of another function get each event once.
+  /// Throws as Session::add_sink().
   SinkHandle add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first);
+  /// Calls `meet` in run() or finish(), between two events, with a RunStart, TaskStart and ProcessStart of all that
+  /// lives then.
+  using Meet = std::function<void(std::span<const Event> living)>;
+  void with_living(Meet meet);
   /// Clients of an `admin` socket see all.
   void listen(UniqueFd socket, bool admin);
   /// Serves for so long, or until `other_fd` is readable or the session has ended.

@@ -35,6 +35,7 @@ namespace tracer::internal {
 class Service {
  public:
   using Clock = std::chrono::steady_clock;
+  using Meet = Server::Meet;
 
   Service(Session& session, ServiceOptions options);
   ~Service();
@@ -45,6 +46,7 @@ class Service {
   void listen(UniqueFd socket, bool admin);
   void run(std::chrono::milliseconds timeout, int other_fd);
   void finish(std::chrono::milliseconds timeout);
+  void with_living(Meet meet);
   std::size_t connections() const noexcept { return connections_.size(); }
 
  private:
@@ -54,9 +56,10 @@ class Service {
   };
   struct Newcomer {
     std::uint64_t connection = 0;
+    SubscribeRequest request = {};
+    Meet meet = {};              ///< Where it is no connection's.
     std::uint64_t position = 0;  ///< Of the queue: what comes later it gets.
-    std::vector<Event> living;
-    SubscribeRequest request;
+    std::vector<Event> living = {};
   };
   /// All that was pushed up to here came of what was given of the rings up to there.
   struct RoundEnd {
@@ -98,8 +101,13 @@ class Service {
   void keep_viewers();
   std::uint64_t welcome_newcomers();
   void deliver_filled();
+  void feed_sinks(std::span<const Event> events);
+  /// It gets what lives when what was read so far has been taken.
+  void ask_living(Newcomer newcomer);
   void welcome(Newcomer& newcomer);
   void take_mail();
+  /// With the mail's lock held.
+  void take_newcomers();
 
   void reply(Connection& connection, std::string line);
   void refuse(Connection& connection, const Error& error);
@@ -127,11 +135,10 @@ class Service {
   std::uint64_t taken_ = 0;  ///< Events that have left the queue.
   const std::shared_ptr<Mail> mail_;
   std::vector<Newcomer> newcomers_;
-  std::vector<std::shared_ptr<SinkRunner>> sinks_;  ///< Of add_sink(), where the session does not feed them.
+  std::vector<std::shared_ptr<SinkRunner>> sinks_;  ///< Of add_sink().
   std::vector<Event> round_;                        ///< Taken, and not delivered: its end has not come.
   bool asked_living_ = false;
-  bool finishing_ = false;  ///< No round comes any more; its events may be there.
-  std::size_t kept_viewers_ = 0;
+  bool finishing_ = false;    ///< No round comes any more; its events may be there.
   std::uint64_t before_ = 0;  ///< Events that earlier processes have taken from their queues.
   UniqueFd epoll_;
   std::map<int, Listener> listeners_;

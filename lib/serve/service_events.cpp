@@ -23,6 +23,10 @@ constexpr std::size_t kMostInATurn = 16 * kMostAtOnce;
 void Service::take_mail() {
   const std::lock_guard lock(mail_->mutex);
   mail_->wakeup.clear();
+  take_newcomers();
+}
+
+void Service::take_newcomers() {
   for (Newcomer& newcomer : mail_->newcomers) newcomers_.push_back(std::move(newcomer));
   mail_->newcomers.clear();
 }
@@ -41,7 +45,7 @@ void Service::go_on() {
       hub_.judged(left->events[i].event);
       hub_.deliver(left->events[i], now);
     }
-    kept_viewers_ = hub_.viewer_count();
+    hub_.take_changed();
     for (const auto& [id, process] : left->living)
       hub_.judged(ProcessStart{process.process->start_ns, process.process, process.attached_ns});
   }
@@ -68,9 +72,9 @@ void Service::go_on() {
 }
 
 void Service::keep_viewers() {
-  if (!options_.keeping || hub_.viewer_count() == kept_viewers_) return;
-  kept_viewers_ = hub_.viewer_count();
-  options_.keeping->spool().append(hub_.viewers());
+  const std::vector<Spool::Viewer> changed = hub_.take_changed();
+  if (options_.keeping && !changed.empty())
+    options_.keeping->spool().append(changed, [this] { return hub_.viewers(); });
 }
 
 void Service::deliver_round(const std::vector<std::uint64_t>& given) {
@@ -87,20 +91,33 @@ void Service::deliver_round(const std::vector<std::uint64_t>& given) {
     keeping->spool().go_to(before_ + taken_ + 1);
     if (!is_kept) keeping->spool().note_released(before_ + taken_);
     for (const Spool::Judged& each : judged) hub_.deliver(each, now);
-    for (const auto& sink : sinks_) sink->queue()->push(round_, false);
+    feed_sinks(round_);
     round_.clear();
   }
   if (!given.empty()) reader_->control()->release(given);
   if (!keeping->spool().wants_living() || asked_living_) return;
   asked_living_ = true;
-  reader_->tell_living([mail = mail_, queue = queue_](std::span<const Event> living) {
-    Newcomer newcomer;
-    newcomer.position = queue->pushed();
-    newcomer.living.assign(living.begin(), living.end());
-    const std::lock_guard lock(mail->mutex);
-    mail->newcomers.push_back(std::move(newcomer));
-    mail->wakeup.set();
+  with_living([this, keeping](std::span<const Event> living) {
+    asked_living_ = false;
+    keeping->spool().keep_living(living);
   });
+}
+
+void Service::with_living(Meet meet) { ask_living({.meet = std::move(meet)}); }
+
+void Service::ask_living(Newcomer newcomer) {
+  reader_->tell_living(
+      [mail = mail_, queue = queue_, newcomer = std::move(newcomer)](std::span<const Event> living) mutable {
+        newcomer.position = queue->pushed();
+        newcomer.living.assign(living.begin(), living.end());
+        const std::lock_guard lock(mail->mutex);
+        mail->newcomers.push_back(std::move(newcomer));
+        mail->wakeup.set();
+      });
+}
+
+void Service::feed_sinks(std::span<const Event> events) {
+  for (const auto& sink : sinks_) sink->queue()->push(events, false);
 }
 
 /// Those whose place has come. Returns how many events are before the next one's.
@@ -122,16 +139,18 @@ std::uint64_t Service::welcome_newcomers() {
 void Service::take_rounds() {
   std::vector<Event> events(kMostAtOnce);
   for (std::size_t all = 0; all < kMostInATurn;) {
-    if (round_.empty()) welcome_newcomers();
     RoundEnd end;
     {
       const std::lock_guard lock(mail_->mutex);
+      // Those who came with the round before have left their letter before this one ended.
+      take_newcomers();
       while (!mail_->rounds.empty() && mail_->rounds.front().pushed <= taken_) {
         end = std::move(mail_->rounds.front());
         mail_->rounds.pop_front();
       }
       if (end.given.empty() && !mail_->rounds.empty()) end.pushed = mail_->rounds.front().pushed;
     }
+    if (round_.empty()) welcome_newcomers();
     if (!end.given.empty()) {
       // Events may have been dropped beyond it: what is behind it belongs to the next.
       if (end.pushed == taken_ || round_.empty()) deliver_round(end.given);
@@ -151,34 +170,38 @@ void Service::take_events() {
   if (options_.keeping) return take_rounds();
   std::vector<Event> events(kMostAtOnce);
   for (std::size_t all = 0; all < kMostInATurn;) {
+    // Whoever joins before one of these events has left a letter before that event was pushed.
+    const std::uint64_t pushed = queue_->pushed();
+    take_mail();
     // Who joins in between two events gets what comes behind.
-    const std::size_t most = std::min<std::uint64_t>(kMostAtOnce, welcome_newcomers());
-    const std::size_t count = queue_->read(std::span(events).first(most), &taken_);
+    const std::uint64_t most = std::min<std::uint64_t>(kMostAtOnce, welcome_newcomers());
+    const std::size_t count =
+        queue_->read(std::span(events).first(std::min(most, pushed - std::min(pushed, taken_))), &taken_);
     if (count == 0) break;
     all += count;
     hub_.deliver(std::span(events).first(count), Clock::now());
+    feed_sinks(std::span(events).first(count));
     for (std::size_t i = 0; i < count; ++i) events[i] = {};
   }
   if (!queue_ended_ && queue_->ended()) queue_ended_ = true;
 }
 
 void Service::welcome(Newcomer& newcomer) {
-  // Nobody's: what lives is kept for the next process.
-  if (newcomer.connection == 0) {
-    asked_living_ = false;
-    return options_.keeping->spool().keep_living(newcomer.living);
-  }
+  if (newcomer.meet) return newcomer.meet(newcomer.living);
   const auto found = connections_.find(newcomer.connection);
   if (found == connections_.end()) return;
   Connection& connection = *found->second;
   connection.busy = false;
   try {
-    const auto& kinds = newcomer.request.kinds;
-    const Hub::Joined joined =
-        hub_.join(*connection.stream, connection.sight, std::set<EventKind>(kinds.begin(), kinds.end()),
-                  newcomer.living, newcomer.request.from, Clock::now());
+    const SubscribeRequest& request = newcomer.request;
+    const Hub::Wish wish{.kinds = std::set<EventKind>(request.kinds.begin(), request.kinds.end()),
+                         .from = request.from,
+                         .living_first = request.living_first,
+                         .filter = request.filter,
+                         .stream = request.stream};
+    const Hub::Joined joined = hub_.join(*connection.stream, connection.sight, wish, newcomer.living, Clock::now());
     keep_viewers();
-    reply(connection, to_line(SubscribeReply{joined.sequence, joined.missed, joined.living}));
+    reply(connection, to_line(SubscribeReply{joined.sequence, joined.missed, joined.living, joined.stream}));
   } catch (const Error& error) {
     streams_.erase(connection.stream.get());
     connection.stream.reset();
@@ -188,8 +211,9 @@ void Service::welcome(Newcomer& newcomer) {
 }
 
 SinkHandle Service::add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first) {
-  if (!options_.keeping) return reader_->add_sink(std::move(sink), {});
-  auto runner = SinkRunner::start(std::move(sink), {});
+  QueueOptions options;
+  for (const Event& event : first) options.capacity_bytes += event.charge_bytes();
+  auto runner = SinkRunner::start(std::move(sink), std::move(options));
   if (!first.empty()) runner->queue()->push(first, false);
   std::erase_if(sinks_, [](const auto& each) { return each->closed(); });
   sinks_.push_back(runner);

@@ -131,22 +131,31 @@ void Service::answer_one(Connection& connection, const R& request) {
       return [](Connection*) { return ok_line(); };
     });
   } else if constexpr (std::same_as<R, AttachRequest>) {
-    ask(connection, Workers::Kind::kSession, [peer, request, reader, keeping = options_.keeping] {
-      const auto start = [&request] {
-        const auto stat = read_proc_stat(request.pid);
-        return stat ? std::optional(stat->started_from_ns) : std::nullopt;
-      };
-      const auto before = start();
-      require(peer, request);
-      reader->track(request.pid, said_by(peer, request.context), {request.command, request.held});
-      // Another may have its pid since.
-      if (start() != before) {
-        reader->track(request.pid, Context());
-        refuse_ended(request.pid);
-      }
-      if (keeping && request.command) keeping->said().command(request.pid);
-      return [](Connection*) { return ok_line(); };
-    });
+    if (request.stream) hub_.require_stream(sight, *request.stream);
+    ask(connection, Workers::Kind::kSession,
+        [this, peer, sight, request, reader, keeping = options_.keeping]() -> Finish {
+          const auto start = [&request] {
+            const auto stat = read_proc_stat(request.pid);
+            return stat ? std::optional(stat->started_from_ns) : std::nullopt;
+          };
+          const auto before = start();
+          require(peer, request);
+          reader->track(request.pid, said_by(peer, request.context), {request.command, request.held});
+          // Another may have its pid since.
+          if (start() != before) {
+            reader->track(request.pid, Context());
+            refuse_ended(request.pid);
+          }
+          if (keeping && request.command) keeping->said().command(request.pid);
+          return [this, sight, request](Connection*) {
+            if (request.stream) {
+              hub_.follow(sight, *request.stream, static_cast<std::uint32_t>(request.pid), boot_time_ns(),
+                          Clock::now());
+              keep_viewers();
+            }
+            return ok_line();
+          };
+        });
   } else if constexpr (std::same_as<R, LabelRequest>) {
     if (!charges_.take(peer.uid, Charged::kLabels, 1)) refuse_limit("labels");
     ask(connection, Workers::Kind::kSession, [this, peer, request, reader]() -> Finish {
@@ -256,16 +265,18 @@ void Service::answer_one(Connection& connection, const R& request) {
           [line = to_line(HistoryReply{to_json(ask_history(question, kLongestLookup))})](Connection*) { return line; };
     });
   } else if constexpr (std::same_as<R, FlushRequest>) {
-    ask(connection, Workers::Kind::kSession, [this, sight, reader, left = connection.left]() -> Finish {
-      const bool flushed = reader->flush(kLongestFlush, [&left] { return !left->load(); });
-      return [this, sight, flushed](Connection*) {
-        if (!flushed)
-          return refusal_line(
-              Error({ErrorCode::kServiceRefused, 0, "the service is too busy to flush now", "try again", {}}));
-        hub_.close_frames(sight);
-        return to_line(FlushReply{hub_.last_number(sight)});
-      };
-    });
+    if (request.stream) hub_.require_stream(sight, *request.stream);
+    ask(connection, Workers::Kind::kSession,
+        [this, sight, reader, stream = request.stream, left = connection.left]() -> Finish {
+          const bool flushed = reader->flush(kLongestFlush, [&left] { return !left->load(); });
+          return [this, sight, stream, flushed](Connection*) {
+            if (!flushed)
+              return refusal_line(
+                  Error({ErrorCode::kServiceRefused, 0, "the service is too busy to flush now", "try again", {}}));
+            hub_.close_frames(sight);
+            return to_line(FlushReply{hub_.last_number(sight, stream)});
+          };
+        });
   } else {
     static_assert(std::same_as<R, SubscribeRequest>);
     const std::size_t capacity =
@@ -278,16 +289,12 @@ void Service::answer_one(Connection& connection, const R& request) {
     }
     connection.stream = std::make_unique<Outbox>(host_, charges_, peer.uid, capacity);
     streams_.emplace(connection.stream.get(), connection.id);
-    Newcomer newcomer{connection.id, 0, {}, request};
-    if (!request.living_first || request.from) return welcome(newcomer);
+    Newcomer newcomer{.connection = connection.id, .request = request};
+    // A filter takes in what lives, whether the client wants to be told of it or not.
+    const bool needs_living = request.living_first || !request.filter.rules().empty();
+    if (!needs_living || request.from) return welcome(newcomer);
     connection.busy = true;
-    reader->tell_living([mail = mail_, queue = queue_, newcomer](std::span<const Event> living) mutable {
-      newcomer.position = queue->pushed();
-      newcomer.living.assign(living.begin(), living.end());
-      const std::lock_guard lock(mail->mutex);
-      mail->newcomers.push_back(std::move(newcomer));
-      mail->wakeup.set();
-    });
+    ask_living(std::move(newcomer));
   }
 }
 

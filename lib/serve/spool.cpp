@@ -15,6 +15,7 @@
 #include <tracer/error.hpp>
 
 #include "base/read_at.hpp"
+#include "serve/kept_bytes.hpp"
 #include "stream/column_frame.hpp"
 #include "stream/event_rows.hpp"
 #include "stream/stream_header.hpp"
@@ -41,7 +42,7 @@ struct HalfHead {
   std::uint64_t used = 0;        ///< Bytes, this among them.
 };
 
-enum class EntryKind : std::uint32_t { kViewers = 1, kSums, kEvents, kLiving };
+enum class EntryKind : std::uint32_t { kViewers = 1, kSums, kEvents, kLiving, kFiltered };
 
 struct EntryHead {
   EntryKind kind{};
@@ -68,82 +69,64 @@ bool write_value_at(int fd, const T& value, off_t at) noexcept {
   return write_at(fd, std::as_bytes(std::span(&value, 1)), at);
 }
 
-template <class T>
-void put(Bytes& out, const T& value) {
-  put_bytes(out, std::as_bytes(std::span(&value, 1)));
-}
-
 std::uint32_t checksum_of_entry(std::span<const std::byte> bytes) noexcept {
   return static_cast<std::uint32_t>(
       ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
 }
 
-/// Values off the front of bytes; nothing more once they were too few.
-class Taker {
- public:
-  explicit Taker(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
-  template <class T>
-  T take() noexcept {
-    T value{};
-    const auto from = bytes(sizeof value);
-    if (from.size() == sizeof value) std::memcpy(&value, from.data(), sizeof value);
-    return value;
-  }
-  std::span<const std::byte> bytes(std::size_t count) noexcept {
-    good_ = good_ && count <= bytes_.size();
-    if (!good_) return {};
-    const auto front = bytes_.first(count);
-    bytes_ = bytes_.subspan(count);
-    return front;
-  }
-  std::span<const std::byte> rest() noexcept { return bytes(bytes_.size()); }
-  bool good() const noexcept { return good_; }
-
- private:
-  std::span<const std::byte> bytes_;
-  bool good_ = true;
-};
-
 Bytes entry_of(EntryKind kind, std::span<const std::byte> payload) {
   Bytes entry;
-  put(entry, EntryHead{kind, static_cast<std::uint32_t>(payload.size()), checksum_of_entry(payload), 0});
+  put_value(entry, EntryHead{kind, static_cast<std::uint32_t>(payload.size()), checksum_of_entry(payload), 0});
   put_bytes(entry, payload);
   return entry;
 }
 
-Bytes entry_of(std::span<const Spool::Viewer> viewers) {
-  Bytes payload;
-  put(payload, static_cast<std::uint32_t>(viewers.size()));
+/// Of those without a filter, and of the others.
+Bytes entries_of(std::span<const Spool::Viewer> viewers) {
+  std::uint32_t plain = 0;
+  std::uint32_t with_filter = 0;
+  Bytes of_plain;
+  Bytes of_filtered;
   for (const Spool::Viewer& each : viewers) {
-    put(payload, static_cast<std::uint8_t>(each.sight.all));
-    put(payload, static_cast<std::uint32_t>(each.sight.owners.size()));
-    for (const uid_t owner : each.sight.owners) put(payload, static_cast<std::uint32_t>(owner));
-    for (const std::uint64_t number : {each.last, each.samples, each.started, each.ended}) put(payload, number);
+    if (!each.filtered) {
+      ++plain;
+      put_viewer(of_plain, each);
+      continue;
+    }
+    Bytes one;
+    put_filtered(one, each);
+    if (one.size() > Spool::kMostFilteredBytes || of_filtered.size() + one.size() > Spool::kMostBytesOfFiltered)
+      continue;
+    ++with_filter;
+    put_bytes(of_filtered, one);
   }
-  return entry_of(EntryKind::kViewers, payload);
+  const auto counted = [](std::uint32_t count, const Bytes& all) {
+    Bytes payload;
+    put_value(payload, count);
+    put_bytes(payload, all);
+    return payload;
+  };
+  Bytes entries = entry_of(EntryKind::kViewers, counted(plain, of_plain));
+  if (with_filter != 0) put_bytes(entries, entry_of(EntryKind::kFiltered, counted(with_filter, of_filtered)));
+  return entries;
 }
 
-std::vector<Spool::Viewer> viewers_from(Taker taker) {
+template <class F>
+std::vector<Spool::Viewer> viewers_from(Taker taker, F&& take_one) {
   std::vector<Spool::Viewer> viewers;
   const auto count = taker.take<std::uint32_t>();
   for (std::uint32_t i = 0; i < std::min(count, kMostViewers) && taker.good(); ++i) {
-    Spool::Viewer viewer;
-    viewer.sight.all = taker.take<std::uint8_t>() != 0;
-    const auto owners = taker.take<std::uint32_t>();
-    for (std::uint32_t k = 0; k < owners && taker.good(); ++k)
-      viewer.sight.owners.push_back(taker.take<std::uint32_t>());
-    for (std::uint64_t* const number : {&viewer.last, &viewer.samples, &viewer.started, &viewer.ended})
-      *number = taker.take<std::uint64_t>();
+    Spool::Viewer viewer = take_one(taker);
     if (taker.good()) viewers.push_back(std::move(viewer));
   }
   return viewers;
 }
 
 void put_frame(Bytes& out, const EventFrame& frame) {
-  put(out, frame.events);
-  put(out, frame.bytes.payload_bytes);
-  put(out, frame.bytes.checksum);
-  put(out, static_cast<std::uint32_t>(frame.bytes.stored.size()));
+  put_value(out, frame.events);
+  put_value(out, frame.bytes.payload_bytes);
+  put_value(out, frame.bytes.checksum);
+  put_value(out, static_cast<std::uint32_t>(frame.bytes.stored.size()));
   put_bytes(out, frame.bytes.stored);
 }
 
@@ -205,22 +188,35 @@ class LeftReader {
  private:
   bool take(EntryKind kind, Taker taker) {
     switch (kind) {
-      case EntryKind::kViewers: return take_viewers(viewers_from(taker));
+      case EntryKind::kViewers: return take_viewers(viewers_from(taker, viewer_from));
       case EntryKind::kSums: return take_sums(taker);
       case EntryKind::kEvents: return take_events(taker);
       case EntryKind::kLiving: return take_living(taker);
+      case EntryKind::kFiltered: return take_filtered(viewers_from(taker, filtered_from));
     }
     return false;
   }
 
+  /// Each time as it was then.
+  bool take_filtered(std::vector<Spool::Viewer> viewers) {
+    for (Spool::Viewer& each : viewers) {
+      if (left.events.empty()) {
+        std::erase_if(left.viewers, [&](const auto& v) { return v.filtered && v.filtered->id == each.filtered->id; });
+        left.viewers.push_back(std::move(each));
+      } else {
+        left.newcomers.emplace_back(left.events.size(), std::move(each));
+      }
+    }
+    return true;
+  }
+
   bool take_viewers(std::vector<Spool::Viewer> viewers) {
     for (Spool::Viewer& each : viewers) {
-      const auto is_same = [&each](const Sight& sight) { return sight == each.sight; };
+      const auto is_same = [&each](const Spool::Viewer& v) { return !v.filtered && v.sight == each.sight; };
       if (left.events.empty() && !std::exchange(has_viewers_, true)) left.viewers.clear();
       const bool known =
-          std::any_of(left.viewers.begin(), left.viewers.end(), [&](const auto& v) { return is_same(v.sight); }) ||
-          std::any_of(left.newcomers.begin(), left.newcomers.end(),
-                      [&](const auto& v) { return is_same(v.second.sight); });
+          std::any_of(left.viewers.begin(), left.viewers.end(), is_same) ||
+          std::any_of(left.newcomers.begin(), left.newcomers.end(), [&](const auto& v) { return is_same(v.second); });
       if (known) continue;
       if (left.events.empty()) {
         left.viewers.push_back(std::move(each));
@@ -343,17 +339,17 @@ bool Spool::append(std::span<const Judged> events, const Position& position, con
   for (const Judged& each : events) maker_.append(each.event, 0, frames);
   maker_.close(frames);
   Bytes payload;
-  put(payload, next_);
-  put(payload, position.side);
-  put(payload, static_cast<std::uint32_t>(position.given.size()));
-  for (const std::uint64_t each : position.given) put(payload, each);
-  put(payload, static_cast<std::uint32_t>(events.size()));
+  put_value(payload, next_);
+  put_value(payload, position.side);
+  put_value(payload, static_cast<std::uint32_t>(position.given.size()));
+  for (const std::uint64_t each : position.given) put_value(payload, each);
+  put_value(payload, static_cast<std::uint32_t>(events.size()));
   for (const Judged& each : events) {
-    put(payload, static_cast<std::uint8_t>(static_cast<unsigned>(each.owner.audience) |
-                                           (each.changed_user ? kChangedUser : 0u)));
-    put(payload, static_cast<std::uint32_t>(each.owner.uid));
+    put_value(payload, static_cast<std::uint8_t>(static_cast<unsigned>(each.owner.audience) |
+                                                 (each.changed_user ? kChangedUser : 0u)));
+    put_value(payload, static_cast<std::uint32_t>(each.owner.uid));
   }
-  put(payload, static_cast<std::uint32_t>(frames.size()));
+  put_value(payload, static_cast<std::uint32_t>(frames.size()));
   for (const SharedFrame& frame : frames) put_frame(payload, *frame);
   const bool written = write(entry_of(EntryKind::kEvents, payload), viewers);
   for (const Judged& each : events) count(each.event);
@@ -362,9 +358,7 @@ bool Spool::append(std::span<const Judged> events, const Position& position, con
   return written;
 }
 
-bool Spool::append(const std::vector<Viewer>& viewers) {
-  return write(entry_of(viewers), [&viewers] { return viewers; });
-}
+bool Spool::append(const std::vector<Viewer>& viewers, const Viewers& all) { return write(entries_of(viewers), all); }
 
 void Spool::keep_living(std::span<const Event> living) {
   std::vector<SharedFrame> frames;
@@ -372,7 +366,7 @@ void Spool::keep_living(std::span<const Event> living) {
     if (event.kind() == EventKind::kProcessStart) maker_.append(event, 0, frames);
   maker_.close(frames);
   Bytes payload;
-  put(payload, static_cast<std::uint32_t>(frames.size()));
+  put_value(payload, static_cast<std::uint32_t>(frames.size()));
   for (const SharedFrame& frame : frames) put_frame(payload, *frame);
   const Bytes entry = entry_of(EntryKind::kLiving, payload);
   wants_living_ = false;
@@ -400,16 +394,16 @@ bool Spool::begin_half(const Viewers& viewers) {
   if (!write_value_at(memory_.get(), HalfHead(), place_of_half(half_))) return false;
   wants_living_ = !first;
   Bytes sums;
-  put(sums, next_);
-  put(sums, exits_);
-  put(sums, static_cast<std::uint32_t>(losses_.size()));
+  put_value(sums, next_);
+  put_value(sums, exits_);
+  put_value(sums, static_cast<std::uint32_t>(losses_.size()));
   for (const auto& [cause, count] : losses_) {
-    put(sums, count);
-    put(sums, static_cast<std::uint32_t>(cause.size()));
+    put_value(sums, count);
+    put_value(sums, static_cast<std::uint32_t>(cause.size()));
     put_bytes(sums, std::as_bytes(std::span(cause)));
   }
   Bytes entries = entry_of(EntryKind::kSums, sums);
-  put_bytes(entries, entry_of(viewers()));
+  put_bytes(entries, entries_of(viewers()));
   const HalfHead head{generation_, sizeof head + entries.size()};
   used_ = static_cast<std::size_t>(head.used);
   return write_at(memory_.get(), entries, place_of_half(half_) + static_cast<off_t>(sizeof head)) &&

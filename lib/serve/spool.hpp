@@ -18,6 +18,7 @@
 
 #include "base/unique_fd.hpp"
 #include "serve/event_frame.hpp"
+#include "serve/kept_viewers.hpp"
 #include "serve/sight.hpp"
 
 namespace tracer::internal {
@@ -30,14 +31,10 @@ class Spool {
  public:
   static constexpr std::size_t kHalfBytes = 4u << 20;
 
-  /// How far the numbers of a sight have come.
-  struct Viewer {
-    Sight sight;
-    std::uint64_t last = 0;
-    std::uint64_t samples = 0;
-    std::uint64_t started = 0;
-    std::uint64_t ended = 0;
-  };
+  using Viewer = KeptViewer;
+  /// What filters have decided takes no more in a half, each and all together: the rest is not kept.
+  static constexpr std::size_t kMostFilteredBytes = 128u << 10;
+  static constexpr std::size_t kMostBytesOfFiltered = 1u << 20;
   using Viewers = std::function<std::vector<Viewer>()>;
   struct Judged {
     Event event;
@@ -78,8 +75,8 @@ class Spool {
   /// A round of events, with their owners, all or none. `viewers`: says how they are before it, where it is asked.
   /// False: there is no memory; they are not in it.
   bool append(std::span<const Judged> events, const Position& position, const Viewers& viewers);
-  /// A viewer has come, before the next event.
-  bool append(const std::vector<Viewer>& viewers);
+  /// Viewers have come or changed, before the next event. `all`: as above.
+  bool append(const std::vector<Viewer>& viewers, const Viewers& all);
   /// It wants to know what lives: keep_living() with that, as of the last round that was appended.
   bool wants_living() const noexcept { return wants_living_; }
   void keep_living(std::span<const Event> living);

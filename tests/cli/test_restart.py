@@ -130,7 +130,7 @@ class Restart(support.TestCase):
         # A part of the ring is for what may come in floods: on a busy host, it is full before a slow start has ended.
         causes = {event["cause"] for event in of_kind(events, "loss")}
         floods = {"ring_full_file_use", "ring_full_connection", "ring_full_cgroup_end"}
-        self.assertEqual(causes - floods, set(), text_of(self.keeper.log))
+        self.assertEqual(causes - floods, set(), f"{of_kind(events, 'loss')}\n{text_of(self.keeper.log)}")
 
     def test_a_service_that_is_killed_again_and_again_misses_nothing(self):
         self.keep()
@@ -159,6 +159,31 @@ class Restart(support.TestCase):
         self.assert_all_once(events, truth, "the client")
         self.assert_all_once(self.recorded(), truth, "the recordings")
         self.assert_nothing_lost(events)
+
+    def test_new_recordings_between_kills_miss_nothing(self):
+        self.keep()
+        storm = self.begin_storm()
+        for round_ in range(10):
+            time.sleep(0.5)
+            os.kill(self.keeper.pid, signal.SIGHUP)
+            # Also while the new one has nothing but what lives, or has not begun.
+            time.sleep((0, 0.02, 0.1, 0.3)[round_ % 4])
+            self.restart()
+        time.sleep(0.3)
+        truth = self.end_storm(storm)
+        told, recorded = set(), []
+        for event in self.recorded():
+            process = (event.get("pid"), event.get("start_ns"))
+            # What lives is told again where a recording begins.
+            if event["kind"] == "process_start" and process in told:
+                continue
+            if event["kind"] == "process_start":
+                told.add(process)
+            recorded.append(event)
+        self.assert_all_once(recorded, truth, "the recordings")
+        # No recording lacks what it does not know, and none says so wrongly.
+        self.assertNotIn("service_gap", {event["cause"] for event in of_kind(recorded, "loss")}, text_of(self.keeper.log))
+        self.assert_all_once(support.parse_lines(text_of(self.events)), truth, "the client")
 
     def test_an_upgrade_to_other_programs_misses_nothing(self):
         # Another name of a map makes another BPF object, and changes nothing of what its programs do. Its end stays: other

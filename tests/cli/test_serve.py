@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tracerd serve and tracerd status, with real users at a real socket."""
 
+import collections
 import json
 import os
 import signal
@@ -15,6 +16,21 @@ from support import DEADLINE_SECONDS, TRACERD, of_kind, wait_until
 # Any user may execute it, unlike the one that runs the tests.
 PYTHON_OF_ALL = "/usr/bin/python3"
 ALICE, BOB, SHARED_GROUP = 20011, 20012, 20019
+# Says the pids of its children, some of which live for longer.
+STORM = """
+import os
+pids, long = [], []
+for count in range(150):
+    pid = os.posix_spawn("/bin/sleep", ["sleep", "0.3" if count % 10 == 0 else "0"], {})
+    pids.append(pid)
+    if count % 10 == 0:
+        long.append(pid)
+    else:
+        os.waitpid(pid, 0)
+for pid in long:
+    os.waitpid(pid, 0)
+print(*pids)
+"""
 
 
 def become(uid):
@@ -578,6 +594,64 @@ print(json.dumps([label, ended, work, flushed, totals]))
     def recordings(self):
         return self.client().ask("status")["status"]["more"]["recordings"]
 
+    def test_a_filter_selects_what_is_sent(self):
+        self.serve()
+        shell = self.start("/bin/sh", "-c", "read line; /bin/true in-it; read line; /bin/true later; exit 0", stdin=subprocess.PIPE,
+                           preexec_fn=lambda: become(ALICE))
+        tree = [{"include": {"tree": shell.pid}}]
+        streams = [self.subscribe(ALICE, filter=tree, living_first=True) for _ in range(2)]
+        exits = self.subscribe(0, filter=[{"include": {"argument": "of-*"}}], kinds=["process_exit"])
+        of_bob = self.subscribe(BOB, filter=tree, living_first=True)
+        self.assertEqual([each.reply["living"] for each in (*streams, of_bob)], [1, 1, 0])
+        self.run_as(ALICE, "/bin/true", "of-alice")
+        self.run_as(BOB, "/bin/true", "of-bob")
+        shell.stdin.write("go\n")
+        shell.stdin.flush()
+        events = self.read_until(streams[0], lambda events: any(
+            event["argv"] == ["/bin/true", "in-it"] for event in of_kind(events, "process_exit")), "its child's end")
+        self.assertEqual({event["pid"] for event in of_kind(events, "process_start")} & {shell.pid}, {shell.pid})
+        self.assertLessEqual({event["parent_pid"] for event in of_kind(events, "process_exit")}, {shell.pid})
+        ends = self.read_until(exits, lambda events: len(of_kind(events, "process_exit")) == 2, "both ends")
+        self.assertEqual({event["kind"] for event in ends} - {"loss"}, {"process_exit"})
+        self.assertEqual({event["argv"][1] for event in of_kind(ends, "process_exit")}, {"of-alice", "of-bob"})
+        # Numbers are those of the stream: where it was cut, it goes on.
+        asks = self.client(ALICE)
+        first = streams[0].reply
+        last = asks.ask("flush", stream=first["stream"])["sequence"]
+        streams[0].close()
+        shell.communicate("go\n")
+        again = self.client(ALICE)
+        reply = again.ask("subscribe", stream=first["stream"], **{"from": last + 1})
+        self.assertEqual((reply["sequence"], reply["missed"], reply["stream"]), (last + 1, 0, first["stream"]))
+        events = self.read_until(again, lambda events: any(
+            event["pid"] == shell.pid for event in of_kind(events, "process_exit")), "its end")
+        self.assertNotIn("of-alice", json.dumps(events))
+        for name, more in (("flush", {}), ("subscribe", {"from": 1}), ("attach", {"pid": os.getpid(), "context": {}})):
+            self.refused(self.client(BOB).ask(name, stream=first["stream"], **more), "TRC101")
+        of_bob.rest(0.2)
+        self.assertNotIn(str(shell.pid), json.dumps([event for event in self.events_of(of_bob) if "pid" in event]))
+        for wrong, place in (([{"include": {"tree": 0}}], "filter[0].include.tree"), ("x", "filter"),
+                             ([{"exclude": {"nonsense": 1}}], "filter[0]"), (65 * tree, "filter")):
+            reply = self.client(ALICE).ask("subscribe", filter=wrong)
+            self.refused(reply, "TRC142")
+            self.assertIn(f'"{place}" is not', reply["message"])
+        self.refused(self.client(ALICE).ask("subscribe", filter=tree, **{"from": 1}), "TRC101")
+
+    def test_a_living_process_is_taken_into_a_stream(self):
+        self.serve()
+        shells = [self.start("/bin/sh", "-c", "read line; /bin/true in-it; exit 0", stdin=subprocess.PIPE,
+                             preexec_fn=lambda: become(ALICE)) for _ in range(2)]
+        stream = self.subscribe(ALICE, filter=[{"include": {"tree": shells[0].pid}}])
+        asks = self.client(ALICE)
+        self.assertTrue(asks.ask("attach", pid=shells[1].pid, context={"run": "r"}, stream=stream.reply["stream"])["ok"])
+        for shell in shells:
+            shell.communicate("go\n")
+        events = self.read_until(stream, lambda events: len(of_kind(events, "process_exit")) == 4, "four ends")
+        starts = {event["pid"]: event for event in of_kind(events, "process_start")}
+        self.assertIsNotNone(starts[shells[1].pid]["attached_ns"])
+        runs = {event["pid"]: (event["context"] or {}).get("run") for event in of_kind(events, "process_exit")}
+        self.assertEqual((runs[shells[0].pid], runs[shells[1].pid]), (None, "r"))
+
     def test_a_missing_folder_of_recordings_is_reported_and_looked_for_again(self):
         folder = self.path("later")
         service = self.serve(*self.records_to(folder))
@@ -637,6 +711,120 @@ print(json.dumps([label, ended, work, flushed, totals]))
             os.utime(path, (year_ago - 300 * number, year_ago - 300 * number))
         service.send_signal(signal.SIGHUP)
         wait_until(lambda: self.recordings()["files_there"] >= 9, "a new one begins, and all others stay")
+
+    def older_recordings(self, folder, count, seconds_between, newest=0.0):
+        """What stands there before the service does: the newest was written so many seconds ago."""
+        now = time.time()
+        for number in range(1, count + 1):
+            path = os.path.join(folder, f"host.tracer.{number}")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(str(number))
+            written = now - newest - number * seconds_between
+            os.utime(path, (written, written))
+
+    def begin_a_new_recording(self, service):
+        before = os.stat(os.path.join(self.path("records"), "host.tracer")).st_ino
+        service.send_signal(signal.SIGHUP)
+        wait_until(lambda: os.path.exists(os.path.join(self.path("records"), "host.tracer")) and
+                   os.stat(os.path.join(self.path("records"), "host.tracer")).st_ino != before, "a new one begins")
+
+    def texts_of_recordings(self, folder):
+        """Of those of older_recordings() that are left."""
+        numbers = [int(name.rpartition(".")[2]) for name in os.listdir(folder) if name != "host.tracer"]
+        found = []
+        for number in sorted(numbers):
+            with open(os.path.join(folder, f"host.tracer.{number}"), "rb") as file:
+                text = file.read(9)
+            if text.isdigit():
+                found.append(int(text))
+        return found
+
+    def test_recordings_that_are_too_old_are_removed_and_counted(self):
+        folder = self.path("records")
+        os.mkdir(folder)
+        service = self.serve(*self.records_to(folder, "files = 20\nmax_age_hours = 1\n"))
+        # A quarter of an hour each; the fifth one is older than an hour.
+        self.older_recordings(folder, 7, 1000)
+        self.begin_a_new_recording(service)
+        self.assertEqual(self.texts_of_recordings(folder), [1, 2, 3])
+        wait_until(lambda: self.recordings()["removed"] == 4, "all that were removed are counted")
+        self.assertEqual(self.recordings()["files_there"], 5)
+        # A quarter of an hour is no quarter of 0 hours: nothing begins by itself.
+        time.sleep(2.5)
+        self.assertEqual(self.recordings()["files_there"], 5)
+        self.begin_a_new_recording(service)
+        self.assertEqual(self.texts_of_recordings(folder), [1, 2, 3])
+
+    def test_a_clock_that_went_back_removes_no_young_recordings(self):
+        folder = self.path("records")
+        os.mkdir(folder)
+        service = self.serve(*self.records_to(folder, "files = 20\nmax_age_hours = 1\n"))
+        self.older_recordings(folder, 7, 300, newest=-365 * 24 * 3600)
+        self.begin_a_new_recording(service)
+        self.assertEqual(self.texts_of_recordings(folder), [1, 2, 3, 4, 5, 6, 7])
+        # There and back again between two of them.
+        for name in os.listdir(folder):
+            if name != "host.tracer":
+                os.unlink(os.path.join(folder, name))
+        self.older_recordings(folder, 7, 300)
+        year = 365 * 24 * 3600
+        for number in (3, 4):
+            path = os.path.join(folder, f"host.tracer.{number}")
+            os.utime(path, (time.time() + year, time.time() + year))
+        self.begin_a_new_recording(service)
+        self.assertEqual(self.texts_of_recordings(folder), [1, 2, 3, 4, 5, 6, 7])
+
+    def test_recordings_beyond_those_that_are_kept_are_removed(self):
+        folder = self.path("records")
+        os.mkdir(folder)
+        service = self.serve(*self.records_to(folder, "files = 3\n"))
+        self.older_recordings(folder, 7, 1)
+        self.begin_a_new_recording(service)
+        self.assertEqual(self.texts_of_recordings(folder), [1, 2])
+        wait_until(lambda: self.recordings()["removed"] == 5, "all that were removed are counted")
+
+    def test_a_new_recording_begins_with_what_lives_and_no_event_is_in_both_or_in_neither(self):
+        folder = self.path("records")
+        os.mkdir(folder)
+        service = self.serve(*self.records_to(folder, "files = 60\n"))
+        sleeper = self.start("sleep", "1000", preexec_fn=lambda: become(ALICE))
+        pids = []
+        for _ in range(8):
+            runner = self.start(PYTHON_OF_ALL, "-c", STORM, preexec_fn=lambda: become(ALICE), stdout=subprocess.PIPE)
+            time.sleep(0.1)
+            self.begin_a_new_recording(service)
+            told, _ = runner.communicate(timeout=DEADLINE_SECONDS)
+            pids += [runner.pid, *map(int, told.split())]
+        service.send_signal(signal.SIGTERM)
+        self.assertEqual(service.wait(DEADLINE_SECONDS), 0)
+        names = [f"host.tracer.{number}" for number in range(8, 0, -1)] + ["host.tracer"]
+        recordings = [self.dump(os.path.join(folder, name))[1:] for name in names]
+        everything = sum(recordings, [])
+        self.assertEqual([event["cause"] for event in of_kind(everything, "loss")], [])
+        ended = collections.Counter(event["pid"] for event in of_kind(everything, "process_exit"))
+        self.assertEqual([pid for pid in pids if pid not in ended], [], "lost")
+
+        def process(event):
+            return event["pid"], event["start_ns"]
+        for kind in ("process_exit", "process_exec"):
+            counts = collections.Counter((*process(event), event["time_ns"]) for event in of_kind(everything, kind))
+            self.assertEqual([each for each, count in counts.items() if count != 1], [], f"{kind} is there twice")
+        living = set()
+        for number, events in enumerate(recordings):
+            begun = collections.Counter(map(process, of_kind(events, "process_start")))
+            self.assertEqual([each for each, count in begun.items() if count != 1], [], names[number])
+            # All that lives, and nothing that has ended before.
+            self.assertEqual(living - set(begun), set(), names[number])
+            gone = set(map(process, of_kind(events, "process_exit")))
+            self.assertEqual(gone - set(begun), set(), names[number])
+            living = set(begun) - gone
+            first_end = next(index for index, event in enumerate(events) if event["kind"] == "process_exit")
+            self.assertIn(sleeper.pid, {event["pid"] for event in of_kind(events[:first_end], "process_start")}
+                          if number else {sleeper.pid})
+        # Both together are one.
+        report = json.loads(self.tracerd("report", "--json", *(os.path.join(folder, name) for name in names[1:3])).stdout)
+        ends = of_kind(recordings[1] + recordings[2], "process_exit")
+        self.assertEqual(report["certificate"]["exits_seen"], len(ends))
 
     def test_who_answers_does_not_go_ahead_of_others(self):
         service = self.serve()

@@ -41,6 +41,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const std::string again = to_line(request_from(std::string_view(sent).substr(0, sent.size() - 1)));
         if (sent != again) std::abort();
       });
+      passes_over([&] {
+        const std::string rules = text_of(filter_from(*line));
+        if (text_of(filter_from(rules)) != rules) std::abort();
+      });
       passes_over([&] { hello_from(*line); });
       passes_over([&] { totals_from(*line); });
       passes_over([&] { statistics_from(*line); });

@@ -143,6 +143,8 @@ void lines(Folder folder) {
   add(to_line(Request(LabelRequest{7, context})));
   add(to_line(Request(OwnWorkRequest{context, {}})));
   add(to_line(Request(SubscribeRequest{{tracer::EventKind::kProcessExit}, 3, true, 4096})));
+  add(to_line(Request(SubscribeRequest{.filter = tracer::Filter().include_tree(7).exclude_tool("x *")})));
+  add(text_of(tracer::Filter().include_cgroup("/x").exclude_uid(0)));
   add(to_line(HelloReply{}));
   add(to_line(TotalsReply{{{.context = context}}}));
   add(to_line(StatisticsReply{}));
@@ -162,7 +164,12 @@ void kept(Folder folder) {
   Spool spool(tracer::HostInfo{});
   std::vector<Spool::Judged> judged;
   for (const tracer::Event& event : sample_events::all()) judged.push_back({event, {}, false});
-  spool.append(judged, {7, {100}}, [] { return std::vector<Spool::Viewer>(); });
+  const auto nobody = [] { return std::vector<Spool::Viewer>(); };
+  Spool::Viewer viewer{Sight{.owners = {1000}}, 1, 0, 1, 0};
+  viewer.filtered = KeptFilter{
+      9, true, text_of(tracer::Filter().include_uid(1000)), {11}, {{{1, 10, Selection::kSelected}}, {}, {}, {77}}};
+  spool.append(std::vector<Spool::Viewer>{viewer}, nobody);
+  spool.append(judged, {7, {100}}, nobody);
   Bytes bytes(64u << 10);
   bytes.resize(static_cast<std::size_t>(::pread(spool.memory(), bytes.data(), bytes.size(), 4096 + 16)));
   // As fuzz_kept reads them: the kind, two bytes of the size, and what is behind the head of 16 bytes.

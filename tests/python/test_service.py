@@ -103,6 +103,44 @@ class OfAUser(TempDir):
         """)
         self.assertEqual(told, ["service", True, 9, []])
 
+    def test_connect_with_a_filter_shows_only_what_it_takes_in(self) -> None:
+        told = self.python("""
+            shell = subprocess.Popen(["sh", "-c", "read line; /bin/true in-it; cat"], stdin=-1, stdout=-3)
+            with tracer.connect(pid=shell.pid, exclude_tool="cat*") as s, tracer.connect() as all:
+                subprocess.run(["/bin/true", "beside-it"], check=True)
+                shell.communicate(b"go\\n")
+                s.flush()
+                all.flush()
+                told = [sorted(each["argv"][-1] for each in one.processes.to_dicts() if each["tool"] in ("true", "cat"))
+                        for one in (s, all)]
+                other = subprocess.Popen(["sleep", "100"])
+                s.track(other.pid)
+                s.flush()
+                living = [each.pid for each in s.living]
+                other.kill()
+                other.wait()
+                s.flush()
+                losses = [s.statistics.losses, all.statistics.losses]
+                killed = [each["exit_signal"] for each in s.processes.to_dicts() if each["pid"] == other.pid]
+            print(json.dumps([told, living == [other.pid], killed, losses]))
+        """)
+        self.assertEqual(told, [[["in-it"], ["beside-it", "cat", "in-it"]], True, [9], [{}, {}]])
+
+    def test_a_filter_that_nothing_can_have_is_refused(self) -> None:
+        told = self.python("""
+            told = []
+            for filter in ({"pid": 4194304 - 1}, {"cgroup": "/nowhere"}, {"exe": []}, {"pid": "x"}):
+                try:
+                    tracer.connect(**filter).close()
+                except tracer.TracerError as error:
+                    told.append(error.code)
+                except TypeError:
+                    told.append("TypeError")
+            print(json.dumps(told))
+        """)
+        self.assertEqual(told[:3], ["TRC106", "TRC106", "TRC101"])
+        self.assertEqual(len(told), 4)
+
     def test_a_source_can_be_forced_and_a_service_be_missing(self) -> None:
         told = self.python("""
             told = []

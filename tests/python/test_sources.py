@@ -8,6 +8,7 @@ import resource
 import subprocess
 import tempfile
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -182,6 +183,54 @@ class Service(Owed, OfASource):
         place = begin_service(cls.folder, cls.addClassCleanup)
         with mock.patch.dict(os.environ, TRACER_SOCKET=place):
             super().see()
+
+
+@needs_tracing
+@unittest.skipUnless(os.geteuid() == 0, "needs root for a service")
+class Filtered(unittest.TestCase):
+    """Two commands at the same time and one filter: by the kernel and by a service, the tables are the same."""
+
+    SCRIPT = "read line; head -c 1000000 /dev/zero | cat > /dev/null; (exit 3); tail -n 1 /dev/null; exit 0"
+    # What the kernel itself counts. Ends and waits are measured by each session, and contexts have keys of its own.
+    COLUMNS = ("pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "comm", "exe", "argv", "cwd", "tool", "begin_ns",
+               "exit_code", "exit_signal", "threads", "cpu_ns", "peak_rss_bytes", "minor_faults", "read_bytes",
+               "written_bytes")
+
+    def tables(self, place: str, filter_of: Callable[[list[int]], dict[str, Any]]) -> list[tuple[str, int]]:
+        """Of a filtered session by each source, which must be equal: tool and exit code of each process."""
+        shells = [subprocess.Popen(["sh", "-c", self.SCRIPT], stdin=subprocess.PIPE) for _ in range(2)]
+        pids = [shell.pid for shell in shells]
+        filters = filter_of(pids)
+        with mock.patch.dict(os.environ, TRACER_SOCKET=place):
+            sessions = {"kernel": tracer.session(source="kernel", **filters),
+                        "service": tracer.session(source="service", **filters), "connect": tracer.connect(**filters)}
+        for shell in shells:
+            shell.communicate(b"go\n")
+        found = {}
+        for name, session in sessions.items():
+            session.flush()
+            self.assertEqual(session.statistics.losses, {}, name)
+            session.close()
+            rows = [{column: row[column] for column in self.COLUMNS} for row in session.processes.to_dicts()]
+            for row in rows:
+                # What the shells have read before, only a service that has seen them begin knows.
+                if row["pid"] in pids:
+                    row["read_bytes"] = row["written_bytes"] = None
+            found[name] = sorted(rows, key=lambda row: (row["pid"], row["start_ns"]))
+        self.assertEqual(found["service"], found["kernel"])
+        self.assertEqual(found["connect"], found["kernel"])
+        return sorted((row["tool"], row["exit_code"]) for row in found["kernel"])
+
+    def test_tables_are_those_of_the_kernel(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="tracer-test-") as name:
+            place = begin_service(Path(name), self.addCleanup)
+            # The shell and its copy, and three programs.
+            self.assertEqual(self.tables(place, lambda pids: {"pid": pids[0]}),
+                             [("cat", 0), ("head", 0), ("sh -c", 0), ("sh -c", 3), ("tail", 0)])
+            self.assertEqual(self.tables(place, lambda pids: {"pid": pids, "exclude_exe": "cat"}),
+                             2 * [("head", 0)] + 2 * [("sh -c", 0)] + 2 * [("sh -c", 3)] + 2 * [("tail", 0)])
+            self.assertEqual(self.tables(place, lambda pids: {"exe": "head", "exclude_argument": "-x"}),
+                             2 * [("head", 0)])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A service that speaks the protocol, and can be told to speak it badly.
+/// A service that speaks the protocol, and can be told to speak it badly. It sends everything, whatever the filter.
 #pragma once
 
 #include <poll.h>
@@ -224,7 +224,10 @@ class FakeService {
     }
     if (request.from)
       to_send_.insert(to_send_.end(), events_.begin() + static_cast<std::ptrdiff_t>(first), events_.end());
-    return to_line(tracer::internal::SubscribeReply{first + 1, request.from ? missed : 0, living});
+    tracer::internal::SubscribeReply reply{first + 1, request.from ? missed : 0, living};
+    if (!request.filter.rules().empty()) reply.stream = ++last_stream_;
+    if (request.stream) reply.stream = request.stream;
+    return to_line(reply);
   }
   void begin(Client& client) {
     client.stream = std::make_unique<tracer::internal::StreamWriter>(tracer::this_host());
@@ -256,6 +259,7 @@ class FakeService {
   std::vector<tracer::FamilyState> families_;
   std::size_t forgotten_ = 0;
   std::uint64_t last_label_ = 0;
+  std::uint64_t last_stream_ = 0;
   std::map<std::string, std::string> answers_;
   std::vector<tracer::internal::Request> requests_;
   std::thread thread_;

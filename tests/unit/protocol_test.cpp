@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <span>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -122,6 +123,79 @@ TEST_CASE("every request is what it was, once it was sent") {
   CHECK(subscribe.from == 12u);
   CHECK(subscribe.living_first);
   CHECK(subscribe.capacity_bytes == 1u << 20);
+  CHECK(subscribe.filter.rules().empty());
+  CHECK_FALSE(subscribe.stream.has_value());
+  CHECK(sent(SubscribeRequest{.from = 3, .stream = 8}).stream == 8u);
+  CHECK(sent(FlushRequest{9}).stream == 9u);
+  AttachRequest into_stream{42, {}};
+  into_stream.stream = 10;
+  CHECK(sent(into_stream).stream == 10u);
+}
+
+TEST_CASE("a filter is what it was, once it was sent, without its labels") {
+  const Filter filter = Filter()
+                            .include_tree(4711, {.run = "r"})
+                            .exclude_tree(std::numeric_limits<pid_t>::max())
+                            .include_cgroup("/docker/ö")
+                            .exclude_cgroup("/x")
+                            .include_uid(0)
+                            .exclude_uid(std::numeric_limits<uid_t>::max())
+                            .include_exe("/bin/\"*\"")
+                            .exclude_exe("?")
+                            .include_tool("samtools *")
+                            .exclude_tool("x")
+                            .include_argument("*.bam")
+                            .exclude_argument(std::string(kMostGlobBytes, 'x'));
+  REQUIRE(fits_request(filter));
+  const Filter got = sent(SubscribeRequest{.filter = filter}).filter;
+  REQUIRE(got.rules().size() == filter.rules().size());
+  for (std::size_t i = 0; i < got.rules().size(); ++i) {
+    CHECK(to_string(got.rules()[i]) == to_string(filter.rules()[i]));
+    CHECK(got.rules()[i].context == Context{});
+  }
+  CHECK(text_of(got) == text_of(filter));
+  CHECK(text_of(filter_from(text_of(filter))) == text_of(filter));
+  CHECK(text_of(Filter().include_tree(4711)) == R"([{"include":{"tree":4711}}])");
+  CHECK(text_of(Filter().include_uid(1).exclude_uid(2)) != text_of(Filter().exclude_uid(2).include_uid(1)));
+  CHECK(code_of([] { filter_from("["); }) == ErrorCode::kServiceRefused);
+
+  Filter many;
+  for (std::size_t i = 0; i <= kMostFilterRules; ++i) many.include_uid(static_cast<uid_t>(i));
+  for (const Filter& each : {many, Filter().include_exe(std::string(kMostGlobBytes + 1, 'x')),
+                             Filter().include_tool(""), Filter().include_cgroup(std::string(kMostCgroupBytes + 1, 'x')),
+                             Filter().include_argument("\xff"), Filter().include_argument(std::string(1, '\0'))})
+    CHECK_FALSE(fits_request(each));
+}
+
+TEST_CASE("a filter that makes no sense is refused, with the field") {
+  const auto field_of = [](const std::string& filter) {
+    try {
+      request_from(R"({"request":"subscribe","filter":)" + filter + "}");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::kServiceRefused);
+      const std::string& what = error.problems().front().what;
+      return what.substr(0, what.find(" is not"));
+    }
+    return std::string("accepted");
+  };
+  CHECK(field_of("[]") == "accepted");
+  CHECK(field_of("{\"tool\":\"x\"}") == "\"filter\"");
+  CHECK(field_of("7") == "\"filter\"");
+  for (const char* rule : {"7", "{}", R"({"include":7})", R"({"include":{}})", R"({"nonsense":{"tree":1}})",
+                           R"({"include":{"nonsense":1}})", R"({"include":{"tree":1,"uid":1}})",
+                           R"({"include":{"tree":1},"exclude":{"uid":1}})"})
+    CHECK(field_of(std::string(R"([{"include":{"uid":1}},)") + rule + "]") == "\"filter[1]\"");
+  for (const char* value : {"0", "-1", "2147483648", "1.5", "\"1\"", "null", "[]"})
+    CHECK(field_of(std::string(R"([{"include":{"tree":)") + value + "}}]") == "\"filter[0].include.tree\"");
+  CHECK(field_of(R"([{"exclude":{"uid":4294967296}}])") == "\"filter[0].exclude.uid\"");
+  for (const char* subject : {"cgroup", "exe", "tool", "argument"})
+    for (const std::string& value : {std::string("7"), std::string("\"\""), '"' + std::string(5000, 'x') + '"'})
+      CHECK(field_of(std::string(R"([{"include":{")") + subject + "\":" + value + "}}]") ==
+            std::string("\"filter[0].include.") + subject + '"');
+  std::string many;
+  for (std::size_t i = 0; i <= kMostFilterRules; ++i)
+    many += std::string(i == 0 ? "" : ",") + R"({"include":{"uid":1}})";
+  CHECK(field_of("[" + many + "]") == "\"filter\"");
 }
 
 TEST_CASE("what a caller may not say of a context is not read") {
@@ -224,6 +298,8 @@ TEST_CASE("every reply is what it was, once it was sent") {
   CHECK(subscribed.sequence == 11);
   CHECK(subscribed.missed == 2);
   CHECK(subscribed.living == 3);
+  CHECK_FALSE(subscribed.stream.has_value());
+  CHECK(subscribe_from(without_end(to_line(SubscribeReply{11, 2, 3, 4}))).stream == 4u);
 
   TotalsReply totals;
   sample_events::Filler().fill(totals.totals.emplace_back().context);

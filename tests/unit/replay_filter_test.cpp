@@ -214,3 +214,75 @@ TEST_CASE("a tree that is named later is taken in with what lives below it") {
   CHECK(taken.size() == 2);
   CHECK(filter.keeps(start(process(500, 70, 0, 0, "/bin/sh"))));
 }
+
+TEST_CASE("a replay goes on from what another has decided") {
+  const auto task = [](std::uint32_t pid, std::uint64_t start_ns, std::uint64_t key) {
+    TaskStart begins;
+    begins.pid = pid;
+    begins.start_ns = start_ns;
+    begins.context = std::make_shared<const Context>(Context{.task_id = "1", .task_key = Key{key}});
+    return begins;
+  };
+  const Filter rules = Filter().include_tree(2);
+  Replay first(rules);
+  first.apply(start(kBash));
+  first.apply(task(2, 20, 7));
+  first.apply(start(kFork));
+  first.apply(start(kWorker));
+  // Nothing is left that says whose child it is.
+  first.apply(exit(kFork));
+  const auto decided = (*first).decided();
+  ReplayFilter next(FilterEvaluator(rules, false), 100, decided);
+  ReplayFilter copy(next);
+  for (ReplayFilter* filter : {&next, &copy}) {
+    CHECK(filter->has_taken(start(kWorker)));
+    CHECK(filter->has_taken(task(2, 20, 7)));
+    CHECK_FALSE(filter->has_taken(task(2, 20, 8)));
+    CHECK_FALSE(filter->has_taken(start(kBash)));
+    CHECK_FALSE(filter->has_taken(start(kOther)));
+    std::vector<Event> kept;
+    filter->apply(exit(kWorker), kept);
+    filter->apply(start(kOther), kept);
+    filter->apply(exit(kBash), kept);
+    CHECK(collect::kinds_of(kept) == std::vector{EventKind::kProcessExit});
+  }
+}
+
+TEST_CASE("what is not to be followed any more is known before") {
+  Replay tree(Filter().include_tree(2));
+  tree.apply(start(kBash));
+  tree.apply(start(kFork));
+  CHECK((*tree).follows(2));
+  CHECK_FALSE((*tree).follows(1));
+  CHECK((*Replay(Filter().exclude_tool("x"))).follows(1));
+}
+
+TEST_CASE("in a replay, what a process executes may exclude it: its beginning comes with its exec or end") {
+  Replay filter(Filter().include_tree(1).exclude_tool("bwa"));
+  CHECK(filter.keeps(start(kBash)));
+  CHECK_FALSE(filter.keeps(start(kFork)));
+  CHECK_FALSE((*filter).has_taken(start(kFork)));
+  CHECK_FALSE(filter.keeps(exec(kBwa)));
+  CHECK_FALSE(filter.keeps(exit(kBwa)));
+  const auto other = process(5, 50, 1, 10, "/bin/bash");
+  const auto cat = process(5, 50, 1, 10, "/bin/cat");
+  CHECK_FALSE(filter.keeps(start(other)));
+  CHECK(collect::kinds_of(filter.apply(exec(cat))) == std::vector{EventKind::kProcessStart, EventKind::kProcessExec});
+  CHECK((*filter).has_taken(start(other)));
+  CHECK(filter.apply(exit(cat)).size() == 1);
+  // A subshell executes nothing.
+  CHECK_FALSE(filter.keeps(start(other)));
+  CHECK(collect::kinds_of(filter.apply(exit(other))) == std::vector{EventKind::kProcessStart, EventKind::kProcessExit});
+  // One that lived before is not waited for.
+  CHECK(filter.keeps(ProcessStart{60, process(6, 60, 1, 10, "/bin/bash"), 60}));
+  CHECK(filter.keeps(start(kOther)));
+}
+
+TEST_CASE("in a replay, the beginning of a process comes with the exec that takes it in") {
+  Replay filter(Filter().include_exe("bwa"));
+  filter.apply(start(kBash));
+  filter.apply(start(kFork));
+  CHECK_FALSE(filter.keeps(exec(process(2, 20, 1, 10, "/bin/cat"))));
+  CHECK(collect::kinds_of(filter.apply(exec(kBwa))) == std::vector{EventKind::kProcessStart, EventKind::kProcessExec});
+  CHECK(filter.apply(exec(kBwa)).size() == 1);
+}

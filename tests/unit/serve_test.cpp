@@ -28,8 +28,7 @@
 #include "serve/own_things.hpp"
 #include "serve/ownership.hpp"
 #include "serve/sight.hpp"
-#include "stream/event_rows.hpp"
-#include "stream/stream_reader.hpp"
+#include "stream_client.hpp"
 #include "temp_file.hpp"
 
 using namespace tracer;
@@ -66,35 +65,7 @@ Event exit_of(uid_t uid, std::uint32_t pid, std::uint64_t time_ns = 1) {
   return exit;
 }
 
-/// A client at the other end of a socket.
-struct Client {
-  Client() {
-    int ends[2];
-    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-    service.reset(ends[0]);
-    own.reset(ends[1]);
-  }
-  /// All events that have come so far.
-  std::vector<Event> read() {
-    std::byte buffer[65536];
-    for (ssize_t got = 0; (got = ::read(own.get(), buffer, sizeof buffer)) > 0;)
-      reader.feed({buffer, static_cast<std::size_t>(got)});
-    std::vector<Event> events;
-    for (auto step = reader.step(); step != StreamReader::Step::kNeedsBytes; step = reader.step()) {
-      REQUIRE((step == StreamReader::Step::kHeader || step == StreamReader::Step::kFrame));
-      if (step == StreamReader::Step::kHeader) continue;
-      EventRows rows;
-      rows.open(reader.frame());
-      for (Event event = rows.next(); event.kind() != EventKind::kNone; event = rows.next()) events.push_back(event);
-    }
-    CHECK(reader.damage().missing_frames == 0);
-    CHECK(reader.damage().skipped_bytes == 0);
-    return events;
-  }
-  UniqueFd service;
-  UniqueFd own;
-  StreamReader reader;
-};
+using Client = StreamClient;
 
 std::vector<std::uint64_t> times(const std::vector<Event>& events) {
   std::vector<std::uint64_t> all;
@@ -102,16 +73,7 @@ std::vector<std::uint64_t> times(const std::vector<Event>& events) {
   return all;
 }
 
-std::vector<Event> writes(Outbox& outbox, Client& client) {
-  std::vector<Event> events;
-  for (;;) {
-    const auto written = outbox.write(client.service.get(), Clock::now());
-    REQUIRE(written != Outbox::Written::kFailed);
-    const auto got = client.read();
-    events.insert(events.end(), got.begin(), got.end());
-    if (written == Outbox::Written::kAll) return events;
-  }
-}
+std::vector<Event> writes(Outbox& outbox, Client& client) { return client.read_all(outbox); }
 
 const HostInfo kHost = [] {
   HostInfo host;

@@ -228,6 +228,51 @@ TEST_CASE("track() takes in a tree that lives already") {
   CHECK(client.events.size() == 3);
 }
 
+TEST_CASE("the filter is the service's to apply, with the trees that were tracked since") {
+  FakeService service;
+  const auto self = static_cast<pid_t>(::getpid());
+  Client client(by_service(service, Filter().include_tree(self, {.run = "r"}).exclude_tool("x *")));
+  const auto rules_of = [&service] { return text_of(service.requests<SubscribeRequest>().back().filter); };
+  const std::string own = R"({"include":{"tree":)" + std::to_string(self) + R"(}},{"exclude":{"tool":"x *"}})";
+  CHECK(rules_of() == "[" + own + "]");
+  REQUIRE(client.session.flush(std::chrono::seconds(5)));
+  CHECK(service.requests<FlushRequest>().back().stream == 1u);
+  client.session.track(7);
+  CHECK(service.requests<AttachRequest>().back().stream == 1u);
+  // The same stream goes on.
+  service.cut();
+  REQUIRE(client.until([&] { return service.requests<SubscribeRequest>().size() == 2; }));
+  CHECK(service.requests<SubscribeRequest>().back().stream == 1u);
+  CHECK(service.requests<SubscribeRequest>().back().from == 1u);
+  CHECK(service.requests<SubscribeRequest>().back().filter.rules().empty());
+  // One that the service has forgotten begins anew, and that is a gap.
+  service.refuse("subscribe", ErrorCode::kInvalidArgument, "there is no stream 1 any more");
+  service.cut();
+  REQUIRE(client.until([&] { return service.requests<SubscribeRequest>().size() >= 3; }));
+  service.answer_well("subscribe");
+  REQUIRE(client.until([&] { return !client.all<Loss>().empty(); }));
+  CHECK(client.all<Loss>()[0].cause == "service_gap");
+  CHECK(rules_of() == "[" + own + R"(,{"include":{"tree":7}}])");
+  CHECK(service.requests<SubscribeRequest>().back().living_first);
+  client.session.track(8);
+  CHECK(service.requests<AttachRequest>().back().stream == 2u);
+  REQUIRE(client.session.flush(std::chrono::seconds(5)));
+}
+
+TEST_CASE("a filter that a request can't have is applied here alone, and connect() refuses it") {
+  FakeService service;
+  Filter long_one = Filter().include_exe(std::string(kMostGlobBytes + 1, 'x'));
+  Client client(by_service(service, long_one));
+  CHECK(service.requests<SubscribeRequest>().back().filter.rules().empty());
+  service.push(start(process(4)));
+  REQUIRE(client.session.flush(std::chrono::seconds(5)));
+  CHECK(client.events.empty());
+  CHECK_THROWS_AS(connect(service.socket(), long_one), Error);
+  Session session(connect(service.socket(), Filter().include_uid(7)), {});
+  session.start();
+  CHECK(text_of(service.requests<SubscribeRequest>().back().filter) == R"([{"include":{"uid":7}}])");
+}
+
 TEST_CASE("announcements, labels and own work go to the service") {
   FakeService service;
   Client client(by_service(service));

@@ -68,7 +68,7 @@ TEST_CASE("a spool has what an earlier process has put into it, and goes on with
   std::optional<Spool> spool(this_host());
   const UniqueFd memory = copy(spool->memory());
   CHECK(keep(*spool, {start_of_process(1), start_of_process(2), exec_of_process(2)}, 100));
-  CHECK(spool->append(std::vector<Spool::Viewer>{{Sight{.all = true}, 3, 0, 2, 0}}));
+  CHECK(spool->append(std::vector<Spool::Viewer>{{Sight{.all = true}, 3, 0, 2, 0}}, nobody));
   CHECK(keep(*spool, {exit_of_process(1), loss_of(4)}, 200));
   spool.reset();
 
@@ -112,6 +112,47 @@ TEST_CASE("a spool knows of an exec by which a process has become another user's
   CHECK(left->events[0].owner == kOfAlice);
   CHECK_FALSE(left->events[1].changed_user);
   CHECK(left->events[1].owner.audience == Audience::kEverybody);
+}
+
+TEST_CASE("a spool has what filters have decided, each time as it was then") {
+  Spool spool(this_host());
+  Spool::Viewer viewer{Sight{.owners = {1000}}, 3, 1, 2, 1};
+  viewer.filtered =
+      KeptFilter{9,
+                 false,
+                 R"([{"include":{"uid":1000}}])",
+                 {11, 12},
+                 {{{1, 10, Selection::kSelected}, {2, 20, Selection::kExcluded}}, {Key{5}}, {Key{6}}, {77}}};
+  Spool::Viewer too_large = viewer;
+  too_large.filtered->id = 10;
+  too_large.filtered->decided.processes.resize(Spool::kMostFilteredBytes / 8);
+  REQUIRE(spool.append({viewer, too_large}, nobody));
+  keep(spool, {start_of_process(1)}, 1);
+  viewer.last = 4;
+  viewer.filtered->decided.processes.pop_back();
+  REQUIRE(spool.append({viewer}, nobody));
+  const auto left = Spool::read(spool.memory());
+  REQUIRE(left);
+  REQUIRE(left->viewers.size() == 1);
+  REQUIRE(left->viewers[0].filtered);
+  const KeptFilter& first = *left->viewers[0].filtered;
+  CHECK(left->viewers[0].last == 3);
+  CHECK(left->viewers[0].sight == Sight{.owners = {1000}});
+  CHECK(first.id == 9);
+  CHECK_FALSE(first.shared);
+  CHECK(first.rules == viewer.filtered->rules);
+  CHECK(first.streams == std::vector<std::uint64_t>{11, 12});
+  REQUIRE(first.decided.processes.size() == 2);
+  CHECK(first.decided.processes[1].pid == 2);
+  CHECK(first.decided.processes[1].start_ns == 20);
+  CHECK(first.decided.processes[1].selection == Selection::kExcluded);
+  CHECK(first.decided.runs == std::vector{Key{5}});
+  CHECK(first.decided.tasks == std::vector{Key{6}});
+  CHECK(first.decided.cgroups == std::vector<std::uint64_t>{77});
+  REQUIRE(left->newcomers.size() == 1);
+  CHECK(left->newcomers[0].first == 1);
+  CHECK(left->newcomers[0].second.last == 4);
+  CHECK(left->newcomers[0].second.filtered->decided.processes.size() == 1);
 }
 
 TEST_CASE("numbers of events that a queue has dropped are passed over") {

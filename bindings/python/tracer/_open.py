@@ -127,23 +127,41 @@ def connect(
     socket: Path | None = None,
     *,
     record: Path | None = None,
+    pid: int | Collection[int] | None = None,
+    cgroup: Path | Collection[Path] | None = None,
+    uid: int | Collection[int] | None = None,
+    exe: str | Collection[str] | None = None,
+    tool: str | Collection[str] | None = None,
+    argument: str | Collection[str] | None = None,
+    exclude_pid: int | Collection[int] | None = None,
+    exclude_cgroup: Path | Collection[Path] | None = None,
+    exclude_uid: int | Collection[int] | None = None,
+    exclude_exe: str | Collection[str] | None = None,
+    exclude_tool: str | Collection[str] | None = None,
+    exclude_argument: str | Collection[str] | None = None,
     findings: bool = True,
     history: Path | None = None,
 ) -> Session:
     """Opens a session of all that this user may see of the service (`tracerd serve`) that listens on `socket`, without
     rights of its own: for root everything, for others their own runs, tasks and processes. It begins with what lives now.
 
-    `socket`: the default is the environment variable TRACER_SOCKET, or /run/tracer/tracer.sock. The other keywords are
-    those of tracer.session(). When the service was restarted, the session reconnects, and states what it missed as a
-    Loss with the cause "service_gap".
+    `socket`: the default is the environment variable TRACER_SOCKET, or /run/tracer/tracer.sock. `pid`, `cgroup`, `uid`,
+    `exe`, `tool`, `argument` and `exclude_…`: the service sends only what they take in. The other keywords are those of
+    tracer.session(). When the service was restarted, the session reconnects, and states what it missed as a Loss with
+    the cause "service_gap".
 
     Raises ServiceError if no service listens, speaks another version or refuses, NotPermittedError if the socket is not
     for this user, InvalidArgumentError, RecordingError."""
     place = _core.service_socket_to_try() if socket is None else path_of("socket", socket)
     if record is not None:
         path_of("record", record)
+    rules = filter_rules({}, {
+        "pid": pid, "cgroup": cgroup, "uid": uid, "exe": exe, "tool": tool, "argument": argument,
+        "exclude_pid": exclude_pid, "exclude_cgroup": exclude_cgroup, "exclude_uid": exclude_uid,
+        "exclude_exe": exclude_exe, "exclude_tool": exclude_tool, "exclude_argument": exclude_argument,
+    })
     options = options_of({"findings": findings, "history": history})
-    return Session({**options, "tiers": ["service"], "service_socket": place}, {}, record, None, None)
+    return Session({**options, "rules": rules, "tiers": ["service"], "service_socket": place}, {}, record, None, None)
 
 
 def _tiers_of(source: Path | None) -> tuple[list[str] | None, Path | None]:

@@ -128,8 +128,43 @@ void ServiceDesk::meet(const std::string& session_id) noexcept {
 void ServiceDesk::track(pid_t pid, const Context& context, TrackAs as) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t started_from_ns = started_from(pid);
-  ask(AttachRequest{pid, context, as.command, as.held}, expect_ok);
+  attach({pid, context, as.command, as.held});
   trees_.insert_or_assign(pid, Tree{context, as, started_from_ns});
+}
+
+void ServiceDesk::attach(AttachRequest request) const {
+  if (stream_ != 0) {
+    request.stream = stream_;
+    try {
+      return static_cast<void>(ask(request, expect_ok));
+    } catch (const Error& error) {
+      // It was cut, and the service has forgotten it: the filter of the next one names this tree.
+      if (error.code() != ErrorCode::kInvalidArgument) throw;
+      request.stream.reset();
+    }
+  }
+  ask(request, expect_ok);
+}
+
+std::set<pid_t> ServiceDesk::tracked() const {
+  const std::lock_guard lock(mutex_);
+  std::set<pid_t> pids;
+  for (const auto& [pid, tree] : trees_) pids.insert(pid);
+  return pids;
+}
+
+void ServiceDesk::use_stream(std::uint64_t stream, const std::set<pid_t>& known) noexcept {
+  const std::lock_guard lock(mutex_);
+  stream_ = stream;
+  if (stream == 0) return;
+  for (const auto& [pid, tree] : trees_) {
+    if (known.contains(pid)) continue;
+    try {
+      attach({pid, tree.context, tree.as.command, tree.as.held && is_held_command(pid)});
+    } catch (const std::exception&) {
+      // It has ended, or the service has.
+    }
+  }
 }
 
 void ServiceDesk::untrack() noexcept {
@@ -203,9 +238,11 @@ std::vector<ProcessSample> ServiceDesk::living() const {
   return ask(SnapshotRequest(), snapshot_from).processes;
 }
 
-std::uint64_t ServiceDesk::flush() {
+std::uint64_t ServiceDesk::flush(std::uint64_t stream) {
   const std::lock_guard lock(mutex_);
-  return ask(FlushRequest(), flush_from).sequence;
+  FlushRequest request;
+  if (stream != 0) request.stream = stream;
+  return ask(request, flush_from).sequence;
 }
 
 std::vector<FamilyState> ServiceDesk::families() const {

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "source/client/connection.hpp"
@@ -38,8 +39,13 @@ class ServiceDesk final : public Desk {
 
   /// As the service said when the connection began.
   HelloReply hello() const;
-  /// The number of the last event of what has happened by now. Throws Error.
-  std::uint64_t flush();
+  /// The number of the last event of what has happened by now, in that filtered stream; 0: of all events. Throws Error.
+  std::uint64_t flush(std::uint64_t stream);
+  /// Trees that were tracked: a filter must take them in.
+  std::set<pid_t> tracked() const;
+  /// The stream that is open; 0: none with a filter. `known`: trees that its filter names. The others are taken in, as
+  /// all that are tracked from now on. Throws nothing: a cut connection is made again.
+  void use_stream(std::uint64_t stream, const std::set<pid_t>& known) noexcept;
   /// Trees get no labels from this session any more. Never throws: it matters to nobody who is not there any more.
   void untrack() noexcept;
   /// Connects again if the service has another session by now.
@@ -66,6 +72,8 @@ class ServiceDesk final : public Desk {
 
   void tell_again() const;
   void keep(const Announcement& announcement, std::uint64_t started_from_ns);
+  /// With the lock held: for the open stream, too, if there is one.
+  void attach(AttachRequest request) const;
   /// With the lock held. Connects again, once, if the service is gone.
   template <class Take>
   auto ask(const Request& request, Take take) const;
@@ -80,6 +88,7 @@ class ServiceDesk final : public Desk {
   std::map<pid_t, Tree> trees_;
   mutable std::deque<Announced> announced_;  ///< The newest last.
   std::uint64_t last_serial_ = 0;
+  std::uint64_t stream_ = 0;  ///< See use_stream().
 };
 
 }  // namespace tracer::internal

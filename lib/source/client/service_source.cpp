@@ -11,6 +11,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -82,7 +83,7 @@ class ServiceSource final : public Source {
 
   void start(Feed& feed) override {
     label_trees();
-    stream_.open();
+    open_stream({});
     const auto until = Clock::now() + 2 * kLongestAnswer;
     Event event;
     for (auto step = ServiceStream::Step::kNothing; step != ServiceStream::Step::kOpened;) {
@@ -120,10 +121,12 @@ class ServiceSource final : public Source {
   /// False: the service does not answer.
   bool flush() {
     try {
-      const std::uint64_t sequence = desk_.flush();
+      const std::uint64_t stream = stream_id();
+      const std::uint64_t sequence = desk_.flush(stream);
       const std::lock_guard lock(position_mutex_);
       // Of another session than the stream's, as it was restarted: there is nothing to wait for.
-      if (desk_.hello().session_id == session_id_) end_position_ = std::max(end_position_, base_ + sequence);
+      const bool counts_alike = desk_.hello().session_id == session_id_ && stream == stream_id_;
+      if (counts_alike) end_position_ = std::max(end_position_, base_ + sequence);
       return true;
     } catch (const Error&) {
       // What the stream still brings is all that can be known.
@@ -178,6 +181,30 @@ class ServiceSource final : public Source {
     }
   }
 
+  std::uint64_t stream_id() const {
+    const std::lock_guard lock(position_mutex_);
+    return stream_id_;
+  }
+
+  /// Also with the trees that were tracked since. Without rules: everything is to come, as a request can't have such a
+  /// filter, and whoever reads the source filters.
+  Filter filter_to_send() {
+    Filter filter = options_.filter;
+    named_trees_.clear();
+    for (const Filter::Rule& rule : options_.filter.rules())
+      if (rule.include && rule.subject == Filter::Subject::kTree) named_trees_.insert(static_cast<pid_t>(rule.number));
+    if (includes())
+      for (const pid_t pid : desk_.tracked())
+        if (named_trees_.insert(pid).second) filter.include_tree(pid);
+    return fits_request(filter) ? filter : Filter();
+  }
+  bool includes() const {
+    const auto& rules = options_.filter.rules();
+    return std::any_of(rules.begin(), rules.end(), [](const Filter::Rule& rule) { return rule.include; });
+  }
+
+  void open_stream(std::optional<ServiceStream::Resume> resume) { stream_.open(filter_to_send(), std::move(resume)); }
+
   void watch() {
     epoll_event interest{};
     interest.events = EPOLLIN;
@@ -191,16 +218,18 @@ class ServiceSource final : public Source {
     const bool first = session_id_.empty();
     {
       const std::lock_guard lock(position_mutex_);
-      if (opened.session_id != session_id_) {
+      if (opened.session_id != session_id_ || opened.stream != stream_id_) {
         // Its numbers begin again; what somebody waits for of the earlier ones does not come any more.
         base_ = std::max(position_, end_position_) + opened.living + 1 - opened.sequence;
         session_id_ = opened.session_id;
+        stream_id_ = opened.stream;
       }
       note_position();
       // What lives belongs to the beginning.
       end_position_ = std::max(end_position_, position_ + opened.living);
     }
     pause_ = kFirstPause;
+    desk_.use_stream(includes() ? opened.stream : 0, named_trees_);
     if (first) return;
     // How many events of a service that ended nobody has seen is not known.
     if (opened.missed != 0 || !opened.resumed) say_gap(opened.resumed ? opened.missed : 1, feed);
@@ -249,7 +278,8 @@ class ServiceSource final : public Source {
   bool connect_again() {
     if (Clock::now() < next_try_) return false;
     try {
-      stream_.open(resumes_ ? std::optional(ServiceStream::Resume{session_id_, stream_.sequence()}) : std::nullopt);
+      open_stream(resumes_ ? std::optional(ServiceStream::Resume{session_id_, stream_.sequence(), stream_id_})
+                           : std::nullopt);
       resumes_ = true;
       watch();
       return true;
@@ -289,8 +319,11 @@ class ServiceSource final : public Source {
   bool resumes_ = true;       ///< When it connects again.
   std::uint64_t cut_ns_ = 0;  ///< Time of the last event before the connection was cut; 0: it is not.
 
-  mutable std::mutex position_mutex_;  ///< Guards the next four.
+  std::set<pid_t> named_trees_;  ///< Of the filter that was sent last.
+
+  mutable std::mutex position_mutex_;  ///< Guards the next five.
   std::string session_id_;             ///< That the stream comes from.
+  std::uint64_t stream_id_ = 0;        ///< See ServiceStream::Opened.
   std::uint64_t base_ = 0;             ///< The position of an event is this and its number, modulo 2^64.
   std::uint64_t position_ = 0;
   std::uint64_t end_position_ = 0;
@@ -311,6 +344,15 @@ std::unique_ptr<Source> service_source(ServiceSourceOptions options) {
 
 namespace tracer {
 
-Source connect(const std::filesystem::path& socket) { return Source(internal::service_source({.socket = socket})); }
+Source connect(const std::filesystem::path& socket, const Filter& filter) {
+  if (!internal::fits_request(filter))
+    throw Error({ErrorCode::kInvalidArgument,
+                 0,
+                 "a service can't be asked for such a filter",
+                 fmt::format("give at most {} rules, with globs of 1 to {} bytes of UTF-8", internal::kMostFilterRules,
+                             internal::kMostGlobBytes),
+                 {}});
+  return Source(internal::service_source({.socket = socket, .filter = filter}));
+}
 
 }  // namespace tracer

@@ -15,7 +15,8 @@ namespace tracer::internal {
 
 struct ServiceSourceOptions {
   std::filesystem::path socket;
-  /// The labels of its rules become the service's. What it takes in is decided by whoever reads the source.
+  /// The service sends what it takes in, and the labels of its rules become the service's. If a request can't have such
+  /// a filter (see fits_request()), everything comes.
   Filter filter = {};
   /// A process whose program is a run; 0: none.
   pid_t command_pid = 0;

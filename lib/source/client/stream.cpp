@@ -17,11 +17,12 @@ namespace tracer::internal {
 ServiceStream::ServiceStream(std::filesystem::path socket)
     : socket_(std::move(socket)), buffer_(kReadBytes), fd_(connect_to_service(socket_)) {}
 
-void ServiceStream::open(std::optional<Resume> resume) {
+void ServiceStream::open(Filter filter, std::optional<Resume> resume) {
   if (is_open() || !fd_) {
     close();
     fd_ = connect_to_service(socket_);
   }
+  filter_ = std::move(filter);
   resume_ = std::move(resume);
   lines_ = LineSplitter();
   reader_ = {};
@@ -86,8 +87,13 @@ void ServiceStream::take_reply(std::string_view line) {
     opened_.session_id = hello.session_id;
     opened_.resumed = resume_ && resume_->session_id == hello.session_id;
     SubscribeRequest subscribe;
-    if (opened_.resumed) subscribe.from = resume_->from;
-    subscribe.living_first = !opened_.resumed;
+    if (opened_.resumed) {
+      subscribe.from = resume_->from;
+      if (resume_->stream != 0) subscribe.stream = resume_->stream;
+    } else {
+      subscribe.living_first = true;
+      subscribe.filter = filter_;
+    }
     phase_ = Phase::kSubscribe;
     return send(subscribe);
   }
@@ -95,6 +101,7 @@ void ServiceStream::take_reply(std::string_view line) {
   opened_.sequence = sequence_ = reply.sequence;
   opened_.missed = reply.missed;
   opened_.living = living_left_ = reply.living;
+  opened_.stream = reply.stream.value_or(0);
   const std::string rest = lines_.take_rest();
   reader_.feed(std::as_bytes(std::span(rest)));
   phase_ = Phase::kHeader;

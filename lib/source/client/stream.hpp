@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tracer/event.hpp>
+#include <tracer/filter.hpp>
 
 #include "base/unique_fd.hpp"
 #include "protocol/line_splitter.hpp"
@@ -34,10 +35,12 @@ class ServiceStream {
   struct Resume {
     std::string session_id;
     std::uint64_t from = 0;
+    std::uint64_t stream = 0;  ///< As in Opened.
   };
-  /// Asks for events, over a new connection unless the first is still unused; what lives comes first, unless the
-  /// service goes on where `resume` says. Throws what connect_to_service() throws.
-  void open(std::optional<Resume> resume = {});
+  /// Asks for events that the filter takes in, over a new connection unless the first is still unused; what lives comes
+  /// first, unless the service goes on where `resume` says. `filter`: see fits_request(). Throws what
+  /// connect_to_service() throws.
+  void open(Filter filter = {}, std::optional<Resume> resume = {});
   void close() noexcept;
 
   enum class Step {
@@ -55,6 +58,7 @@ class ServiceStream {
     std::uint64_t sequence = 0;  ///< Of the first event after those that say what lives.
     std::uint64_t missed = 0;
     std::uint64_t living = 0;  ///< How many come before that, without numbers.
+    std::uint64_t stream = 0;  ///< What the service calls it, and whose numbers these are; 0: it has no filter.
   };
   const Opened& opened() const noexcept { return opened_; }
   /// The sequence number of the event that comes next.
@@ -87,6 +91,7 @@ class ServiceStream {
   Phase phase_ = Phase::kClosed;
   Clock::time_point until_ = {};  ///< By then the stream has begun.
   LineSplitter lines_;
+  Filter filter_;
   std::optional<Resume> resume_;
   StreamReader reader_;
   EventRows rows_;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "base/utf8.hpp"
+#include "protocol/filter_json.hpp"
+#include "protocol/messages.hpp"
+
+namespace tracer::internal {
+namespace {
+
+bool is_sent_as_it_is(std::string_view text) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = utf8_length(rest);
+    if (length == 0 || rest.front() == '\0') return false;
+    rest.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool fits_request(const Filter& filter) {
+  const auto& rules = filter.rules();
+  return rules.size() <= kMostFilterRules && std::all_of(rules.begin(), rules.end(), [](const Filter::Rule& rule) {
+           if (has_number(rule.subject)) return rule.number <= most_of(rule.subject);
+           return !rule.text.empty() && rule.text.size() <= longest_text(rule.subject) && is_sent_as_it_is(rule.text);
+         });
+}
+
+std::string text_of(const Filter& filter) { return list_of(filter).dump(); }
+
+Filter filter_from(std::string_view text) {
+  Filter filter;
+  const Json list = Json::parse(text, nullptr, false);
+  read_filter(list, filter);
+  return filter;
+}
+
+}  // namespace tracer::internal
