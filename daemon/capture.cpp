@@ -57,6 +57,7 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
   options.engine_rules = given.engine_rules.value_or("");
   options.secret_rules = given.secret_rules.value_or("");
   options.read_engine_notes = given.read_engine_notes;
+  options.hash_paths = given.hash_paths;
   options.command_pid = command.value_or(0);
   options.history = outputs.history;
   options.tiers = tracer::tiers_to_try();

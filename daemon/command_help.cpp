@@ -212,6 +212,7 @@ void add_tracing_options(CLI::App& app) {
   add(app, "--trace", "FILE", "At the end, write the tasks in the format of Nextflow's trace (see tracerd export)");
   add(app, "--report", "FILE", "At the end, write the report: FILE.json or FILE.html; an older FILE is kept as FILE.1");
   add_rules_options(app);
+  add_flag(app, "--hash-paths", "Write hashes in place of paths and addresses, and no arguments");
   add_flag(app, "--no-live", "Don't show what is running on the last line of the terminal");
 }
 

@@ -248,6 +248,7 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.engine_rules = value_of(app, "--engine-rules");
   options.secret_rules = value_of(app, "--secret-rules");
   options.read_engine_notes = !has_flag(app, "--no-engine-notes");
+  options.hash_paths = has_flag(app, "--hash-paths");
   options.explain = has_flag(app, "--explain");
   options.rules = value_of(app, "--rules");
   options.as_json = json_is_flag && has_flag(app, "--json");

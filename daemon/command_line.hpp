@@ -65,6 +65,7 @@ struct Options {
   std::optional<std::string> engine_rules;  ///< In front of the built-in ones.
   std::optional<std::string> secret_rules;  ///< In place of the built-in ones.
   bool read_engine_notes = true;
+  bool hash_paths = false;
   bool explain = false;                  ///< Of dump: reasons instead of events.
   std::optional<std::string> trace;      ///< Files of the tasks that ended.
   std::optional<std::string> benchmark;  ///< A folder.

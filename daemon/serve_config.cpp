@@ -79,7 +79,7 @@ void read_families(const toml::table& table, tracer::SessionOptions& options, Ru
 void read_session(const toml::table& table, tracer::SessionOptions& options, RuleMistakes& mistakes) {
   check_keys(table, "[session]",
              {"families", "sample_interval_ms", "max_cost_percent", "ring_mib", "max_processes", "max_threads",
-              "max_cgroups", "engine_rules", "secret_rules", "read_engine_notes"},
+              "max_cgroups", "engine_rules", "secret_rules", "read_engine_notes", "hash_paths"},
              mistakes);
   read_families(table, options, mistakes);
   std::int64_t interval_ms = options.sample_interval.count();
@@ -110,6 +110,7 @@ void read_session(const toml::table& table, tracer::SessionOptions& options, Rul
   }
   if (table.get("read_engine_notes") != nullptr)
     options.read_engine_notes = read_flag(table, "read_engine_notes", mistakes);
+  options.hash_paths = read_flag(table, "hash_paths", mistakes);
 }
 
 /// Where a listening socket could not be made; see listen_on(), which makes it by a longer name first.

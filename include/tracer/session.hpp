@@ -72,7 +72,10 @@ struct SessionOptions {
   /// kernel's statistics of BPF programs while it lives (BPF_ENABLE_STATS, about 50 ns for each run of any BPF program
   /// on the machine); without CAP_SYS_ADMIN, only the reader is measured. Absent: no limit.
   std::optional<double> max_cost_share = {};
-  bool mask_secrets = true;                 ///< In arguments, by rules/secrets.toml.
+  bool mask_secrets = true;  ///< In arguments, by rules/secrets.toml.
+  /// Events show hashes in place of paths and addresses, and "***" in place of arguments; docs/security.md lists what
+  /// stays. Equal names have equal hashes within the session; its key is random, and never stored.
+  bool hash_paths = false;
   std::filesystem::path tool_rules = {};    ///< Replaces the built-in rules/tools.toml; empty: built-in.
   std::filesystem::path secret_rules = {};  ///< Replaces rules/secrets.toml in the same way.
   std::filesystem::path engine_rules = {};  ///< Comes before the built-in rules/engines.toml; empty: built-in only.

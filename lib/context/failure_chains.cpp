@@ -38,10 +38,11 @@ bool is_one_of(const std::array<std::string_view, N>& names, std::string_view na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::string program_name(const Process& process) {
-  if (process.program->exe) return std::string(base_name(*process.program->exe));
-  return process.program->comm.value_or("");
+std::string program_name(const Program& program) {
+  if (program.exe) return std::string(base_name(*program.exe));
+  return program.comm.value_or("");
 }
+std::string program_name(const Process& process) { return program_name(*process.program); }
 
 /// It has executed nothing since its fork: a subshell, for example.
 bool is_copy(const ProcessExit& exit) {
@@ -104,7 +105,7 @@ bool same_end(const ProcessExit& parent, const Child& child) {
 
 }  // namespace
 
-bool is_shell(const Process& process) { return is_one_of(kShells, program_name(process)); }
+bool is_shell(const Program& program) { return is_one_of(kShells, program_name(program)); }
 
 FailureChains::Known* FailureChains::living(std::uint32_t pid, std::uint64_t start_ns) {
   const auto found = living_.find(pid);

@@ -45,7 +45,8 @@ struct FailureOrigin {
 };
 
 /// By its executable.
-bool is_shell(const Process& process);
+bool is_shell(const Program& program);
+inline bool is_shell(const Process& process) { return is_shell(*process.program); }
 
 /// Decides which ends of processes are failures, by what their parents did next. A process that passes the status of
 /// a child on is no failure of its own. Each failure is decided at once where its status alone shows it, others when

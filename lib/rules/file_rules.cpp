@@ -20,7 +20,8 @@ class FileRulesReader {
   FileRules& rules() { return rules_; }
 
   void read(const toml::table& root) {
-    check_keys(root, "the file", {"schema", "noise"}, mistakes_);
+    check_keys(root, "the file", {"schema", "kinds", "noise"}, mistakes_);
+    read_kinds(root);
     for_each_table(root, "noise", mistakes_, [this](const toml::table& table) {
       check_keys(table, "noise", {"filesystems", "folders", "files", "names", "test"}, mistakes_);
       read_filesystems(table);
@@ -32,6 +33,18 @@ class FileRulesReader {
   }
 
  private:
+  void read_kinds(const toml::table& root) {
+    for (std::string& ending : read_strings(root, "kinds", false, mistakes_)) {
+      const bool is_plain = !ending.empty() && std::all_of(ending.begin(), ending.end(), [](char letter) {
+        return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9');
+      });
+      if (!is_plain)
+        mistakes_.add(line_of(*root.get("kinds")),
+                      fmt::format("\"{}\" must be an ending of small letters and digits, without a dot", ending));
+      rules_.kinds_.insert(std::move(ending));
+    }
+  }
+
   void read_filesystems(const toml::table& table) {
     const toml::node* node = table.get("filesystems");
     if (node == nullptr) return;

@@ -15,7 +15,8 @@ struct FileExample {
   bool noise = false;
 };
 
-/// Which files are none of a workload's data, by rules/files.toml. Immutable after parse(), so any thread may ask.
+/// Which files are none of a workload's data, and what names say of data, by rules/files.toml. Immutable after parse(),
+/// so any thread may ask.
 class FileRules {
  public:
   /// Throws Error(kInvalidRules) that names origin, line and the mistake, for all mistakes at once.
@@ -27,6 +28,8 @@ class FileRules {
   bool is_noise(std::string_view path) const;
   /// Magic numbers of file systems of which no file is data.
   const std::vector<std::uint32_t>& noise_filesystems() const noexcept { return filesystems_; }
+  /// An ending, in small letters and without its dot, says what kind of data a file has.
+  bool says_kind(const std::string& ending) const { return kinds_.contains(ending); }
   const std::vector<FileExample>& examples() const noexcept { return examples_; }
 
  private:
@@ -36,6 +39,7 @@ class FileRules {
   std::unordered_set<std::string> folders_;
   std::unordered_set<std::string> files_;
   std::vector<std::string> names_;  ///< Globs.
+  std::unordered_set<std::string> kinds_;
   std::vector<FileExample> examples_;
 };
 

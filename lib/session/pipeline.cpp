@@ -190,7 +190,7 @@ void Pipeline::snapshot_end(std::uint64_t time_ns) {
 
 std::vector<Event> Pipeline::take_batch(std::vector<Event> room) {
   room.clear();
-  if (!insight_) return std::exchange(batch_, std::move(room));
+  if (!insight_) return hidden(std::exchange(batch_, std::move(room)));
   for (Event& event : batch_) {
     try {
       insight_->add(std::move(event), room);
@@ -200,7 +200,29 @@ std::vector<Event> Pipeline::take_batch(std::vector<Event> room) {
   }
   batch_.clear();
   findings_unsaid_.set(insight_->unsaid());
-  return room;
+  return hidden(std::move(room));
+}
+
+/// After insight, which asks file systems by their paths and knows programs by their arguments.
+std::vector<Event> Pipeline::hidden(std::vector<Event> events) {
+  if (!names_) return events;
+  std::size_t kept = 0;
+  for (const Event& event : events) {
+    try {
+      events[kept] = names_->in(event);
+      ++kept;
+    } catch (...) {
+      out_of_memory();
+    }
+  }
+  events.resize(kept);
+  return events;
+}
+
+std::vector<ProcessSample> Pipeline::hidden(std::vector<ProcessSample> samples) {
+  if (names_)
+    for (ProcessSample& sample : samples) names_->hide_in(sample);
+  return samples;
 }
 
 void Pipeline::count_losses(std::map<std::string, std::uint64_t>& losses) const {

@@ -16,6 +16,7 @@
 #include "base/counter.hpp"
 #include "correlate/correlator.hpp"
 #include "correlate/followed.hpp"
+#include "correlate/hashed_names.hpp"
 #include "correlate/replay_filter.hpp"
 #include "history/session_history.hpp"
 #include "insight/insight.hpp"
@@ -28,15 +29,17 @@ namespace tracer::internal {
 class Pipeline final : public Feed {
  public:
   /// `kernel_helps`: a part of the filter is decided before records come. `max_processes` are remembered at one time.
-  /// `insight`: null: nothing is concluded from the events. `followed`: null: the kernel adds up.
+  /// `insight`: null: nothing is concluded from the events. `followed`: null: the kernel adds up. `names`: null: events
+  /// show names as they are.
   Pipeline(Correlator::Rules rules, const Filter& filter, bool kernel_helps, std::size_t max_processes,
            SampleTable::ReadPss read_pss, CgroupTable::FindPath find_path, std::unique_ptr<Insight> insight,
-           std::unique_ptr<Followed> followed)
+           std::unique_ptr<Followed> followed, std::unique_ptr<HashedNames> names)
       : correlator_(std::move(rules), FilterEvaluator(filter, kernel_helps), max_processes, std::move(read_pss),
                     std::move(find_path)),
         replay_filter_(FilterEvaluator(filter, false, followed == nullptr), max_processes),
         insight_(std::move(insight)),
-        followed_(std::move(followed)) {}
+        followed_(std::move(followed)),
+        names_(std::move(names)) {}
 
   /// Before the first record: see Correlator::take_over(). Nothing is delivered of it.
   void take_over(const std::vector<LeftProcess>& processes, std::uint64_t exits);
@@ -66,7 +69,7 @@ class Pipeline final : public Feed {
   void begin_query();
   /// The snapshot failed: its records are discarded.
   void abandon_snapshot() noexcept;
-  std::vector<ProcessSample> take_samples() { return correlator_.take_samples(); }
+  std::vector<ProcessSample> take_samples() { return hidden(correlator_.take_samples()); }
   /// From any thread. Applies to every record that the kernel makes after this returns. With `limit`, what is not
   /// refused has room. Throws Error: kServiceRefused for what is beyond the limit, kInvalidArgument for too many
   /// patterns below one process.
@@ -91,7 +94,9 @@ class Pipeline final : public Feed {
   bool take_begun() noexcept { return std::exchange(begun_, false); }
 
   /// A RunStart, TaskStart and ProcessStart of all that lives, outer ones and parents first.
-  std::vector<Event> living() const { return followed_ ? followed_->living() : correlator_.living(); }
+  std::vector<Event> living() { return hidden(followed_ ? followed_->living() : correlator_.living()); }
+  /// As events show them.
+  std::vector<ProcessSample> hidden(std::vector<ProcessSample> samples);
 
   bool has_batch() const noexcept { return !batch_.empty(); }
   /// The events since the last call, in their order; `room` is what an earlier call gave, to be filled again.
@@ -123,6 +128,7 @@ class Pipeline final : public Feed {
   };
 
   void take_announced();
+  std::vector<Event> hidden(std::vector<Event> events);
   /// Of those that were added since.
   void count_from(std::size_t first);
 
@@ -138,6 +144,7 @@ class Pipeline final : public Feed {
   ReplayFilter replay_filter_;
   std::unique_ptr<Insight> insight_;
   const std::unique_ptr<Followed> followed_;
+  const std::unique_ptr<HashedNames> names_;
   std::vector<Event> batch_;
   Snapshot snapshot_ = Snapshot::kNone;
   Correlator::Folding folding_ = Correlator::Folding::kNone;

@@ -12,6 +12,7 @@
 #include "base/quiet_thread.hpp"
 #include "session/session_setup.hpp"
 #include "source/proc/proc_memory.hpp"
+#include "source/proc/proc_text.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -58,6 +59,20 @@ std::unique_ptr<Followed> followed_of(Source& source, const SessionOptions& opti
   return source.desk() == nullptr ? nullptr : std::make_unique<Followed>(most_remembered(options), lives);
 }
 
+/// What was kept of it has hashes in place of its words, by which no run or task can be told.
+std::shared_ptr<const Process> with_words_of_proc(const std::shared_ptr<const Process>& kept) {
+  const ProgramText words = proc_text(kept->pid, kept->start_ns, hierarchy_of(*kept->cgroup)).text;
+  if (!words.exe && !words.argv) return kept;
+  auto program = std::make_shared<Program>(*kept->program);
+  program->exe = words.exe;
+  program->argv = words.argv;
+  program->argv_cut_bytes = words.argv_cut_bytes;
+  program->cwd = words.cwd;
+  auto process = std::make_shared<Process>(*kept);
+  process->program = std::move(program);
+  return process;
+}
+
 }  // namespace
 
 Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shared_ptr<ContextTable> contexts,
@@ -70,7 +85,7 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       outlets_(options_.on_error),
       pipeline_(rules_of(options_, contexts_, host, rule_problems_), options_.filter, source_->filters(),
                 most_remembered(options_), pss_reader(control_), path_finder(control_), insight_of(options_, *source_),
-                followed_of(*source_, options_)),
+                followed_of(*source_, options_), options_.hash_paths ? std::make_unique<HashedNames>() : nullptr),
       housekeeper_(options_, *source_, pipeline_, *this),
       label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }) {
   // Whoever polls may be the one who reads the queue.
@@ -103,6 +118,7 @@ void Reader::start() {
 
 void Reader::go_on(Left left) {
   for (LeftProcess& each : left.processes) {
+    if (options_.hash_paths) each.process = with_words_of_proc(each.process);
     const auto held = control_->held_by_kernel(each.process->pid, each.process->start_ns);
     if (!held) continue;
     each.context_id = held->context_id;
@@ -440,7 +456,8 @@ std::vector<ProcessSample> Reader::living_at_desk() {
   std::erase_if(samples, [this](const ProcessSample& sample) {
     return !pipeline_.followed()->has(sample.process->pid, sample.process->start_ns);
   });
-  return samples;
+  const std::lock_guard turn(turn_);
+  return pipeline_.hidden(std::move(samples));
 }
 
 std::vector<ProcessSample> Reader::living() {

@@ -179,6 +179,9 @@ static void ignored(void) {
   options.keep_secrets = 0;
   options.skip_engine_notes = 2;
   CHECK(made_with(&options) == TRACER_ERROR_INVALID_ARGUMENT);
+  options.skip_engine_notes = 0;
+  options.hash_paths = 2;
+  CHECK(made_with(&options) == TRACER_ERROR_INVALID_ARGUMENT);
 
   tracer_session* session = replay(TRACER_READER_POLL);
   tracer_queue_options queue = TRACER_QUEUE_OPTIONS_INIT;

@@ -14,7 +14,7 @@ SHELL = 'mount -t tmpfs -o "$0" none "$1" && cd "$1" && sh -c "$2" && shift 2 &&
 
 @unittest.skipUnless(shutil.which("unshare"), "needs unshare")
 class FullFileSystem(support.TestCase):
-    def full(self, script, options="size=1m", before="true"):
+    def full(self, script, options="size=1m", before="true", traced=()):
         """The disk_full findings of `script`, which runs in a file system of that size; `before` did, but is not traced."""
         place = self.path("small")
         os.makedirs(place, exist_ok=True)
@@ -24,7 +24,7 @@ class FullFileSystem(support.TestCase):
         if tried.returncode != 0:
             self.skipTest(f"no tmpfs can be mounted: {tried.stderr}")
         subprocess.run(["unshare", "--mount", "sh", "-c", SHELL, options, place, before, TRACERD, "run", "--no-history",
-                        "--json", events, "--", "bash", "-c", script], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                        "--json", events, *traced, "--", "bash", "-c", script], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                        timeout=support.DEADLINE_SECONDS, check=False)
         self.assertEqual(os.listdir(place), [], "nothing stays behind")
         found = of_kind(support.parse_lines(support.text_of(events)), "finding")
@@ -46,6 +46,13 @@ class FullFileSystem(support.TestCase):
                 self.assertEqual(figures["mount_point"], self.path("small"))
                 self.assertEqual(figures["file_system"], "tmpfs")
                 self.assertIn(f"when {self.path('small')} was full", finding["text"])
+
+    def test_it_is_found_where_paths_are_hashed(self):
+        finding, = self.full("cat /dev/zero > patient-1234; exit 1", traced=("--hash-paths",))
+        figures = self.figures(finding)
+        self.assertRegex(figures["mount_point"], "^(/[0-9a-f]{12}){3}$")
+        self.assertIn(f"when {figures['mount_point']} was full", finding["text"])
+        self.assertRegex(figures["path"], f"^{figures['mount_point']}/[0-9a-f]{{12}}$")
 
     def test_no_inode_is_left(self):
         # The folder itself has one.

@@ -51,13 +51,13 @@ class Restart(support.TestCase):
         if os.geteuid() != 0 or subprocess.run([TRACERD, "check"], capture_output=True).returncode != 0:
             raise unittest.SkipTest("needs root and the right to trace")
 
-    def keep(self, binary=TRACERD):
+    def keep(self, binary=TRACERD, session=""):
         self.socket = self.path("tracer.sock")
         self.recordings = self.path("recordings")
         os.mkdir(self.recordings)
         config = self.path("tracerd.toml")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(f'schema = 1\n[recordings]\nfolder = "{self.recordings}"\nfiles = 60\n')
+            file.write(f'schema = 1\n{session}[recordings]\nfolder = "{self.recordings}"\nfiles = 60\n')
         self.keeper = keeper.Keeper([binary, "serve", "--config", config, "--socket", self.socket], self.folder)
         self.addCleanup(self.keeper.close)
         self.begin()
@@ -209,6 +209,26 @@ class Restart(support.TestCase):
         self.assert_all_once(events, truth, "the client")
         self.assert_all_once(self.recorded(), truth, "the recordings")
         self.assert_nothing_lost(events)
+
+    def test_tasks_go_on_where_paths_are_hashed(self):
+        rules = self.write("engines.toml", """
+            schema = 1
+            [[rule]]
+            name = "lab.job"
+            argv = [["sh", "-c", "*", "job-{name}"]]
+            begins = "task"
+            gives = { task = "{name}" }
+        """)
+        self.keep(session=f'[session]\nhash_paths = true\nengine_rules = "{rules}"\n')
+        job = self.start("sh", "-c", "read line; exit 5", "job-first", stdin=subprocess.PIPE, cwd=self.folder)
+        wait_until(lambda: job.pid in {event["pid"] for event in of_kind(self.recorded(), "process_exec")}, "it was recorded")
+        self.restart()
+        job.communicate("", timeout=support.DEADLINE_SECONDS)
+        time.sleep(0.5)
+        self.keeper.end(signal.SIGINT)
+        (exit,) = [event for event in of_kind(self.recorded(), "process_exit") if event["pid"] == job.pid]
+        self.assertEqual((exit["context"]["task"], exit["exit_code"], exit["argv"]), ("first", 5, ["sh", "-c", "***", "***"]))
+        self.assertNotIn(os.path.basename(self.folder), exit["cwd"])
 
     def test_an_end_leaves_nothing_with_the_manager(self):
         self.keep()

@@ -37,6 +37,7 @@ OPTIONS = {
     "families": ((3, "waits", b"waits", [1], True), (["everything"], ["waits", ""])),
     "sample_interval": (NO_SECONDS, (*BAD_SECONDS, math.inf, 0.001, HUGE)),
     "max_cost_share": (NO_SECONDS, (*BAD_SECONDS, math.inf, HUGE)), "mask_secrets": (NO_FLAG, ()),
+    "hash_paths": (NO_FLAG, ()),
     "read_engine_notes": (NO_FLAG, ()), "findings": (NO_FLAG, ()), "history": (NO_PATH, ()),
     "tool_rules": (NO_PATH, ()), "secret_rules": (NO_PATH, ()),
     "engine_rules": (NO_PATH, ()),
@@ -64,7 +65,7 @@ COMMAND = {
 }
 ARGV = ((3, "true", b"true", {"true"}, {"true": 1}, None, [1], [None], ["true", 1]), ([], (), ["a\0b"], ["true", b"\0"]))
 RUN = {"argv": ARGV, **COMMAND, **{name: OPTIONS[name] for name in (
-    *LABELS, "record", "families", "sample_interval", "max_cost_share", "engine_rules", "mask_secrets")}}
+    *LABELS, "record", "families", "sample_interval", "max_cost_share", "engine_rules", "mask_secrets", "hash_paths")}}
 TASK_TEXT = (NO_TEXT, ("", "a\0b"))
 TASK = {"name": (TASK_TEXT[0] + (None,), TASK_TEXT[1]), "sample": TASK_TEXT, "step": TASK_TEXT, "task_id": TASK_TEXT,
         "attempt": (NO_NUMBER, (0, -1, 2**32, HUGE)), "labels": LABELS["labels"]}

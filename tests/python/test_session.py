@@ -3,9 +3,11 @@
 
 import asyncio
 import os
+import socket
 import stat
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import unittest
@@ -379,6 +381,32 @@ class Recordings(TempDir):
         copy = self.folder / "copy"
         copy.write_bytes(piped)
         self.assertFalse(tracer.read(copy).damage)
+
+    def test_hashes_stand_in_place_of_paths_and_addresses(self):
+        clear, hashed, replayed = (self.folder / f"{name}.tracer" for name in ("clear", "hashed", "replayed"))
+        place = self.folder / "patient-1234"
+        place.mkdir()
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            code = textwrap.dedent(f"""
+                import socket
+                open("patient-1234.bam", "w").write("x" * 5000)
+                socket.create_connection(("127.0.0.1", {server.getsockname()[1]})).sendall(b"x")
+            """)
+            for path, options in ((clear, {}), (hashed, {"hash_paths": True})):
+                with tracer.session(record=path, **options):
+                    subprocess.run([PYTHON, "-S", "-c", code], cwd=place, check=True)
+        with tracer.session(source=clear, record=replayed, hash_paths=True) as replay:
+            self.assertIn("session_end", [event.kind for event in replay.events(timeout=5)])
+        self.assertIn("patient-1234", repr(list(tracer.read(clear))))
+        for path in (hashed, replayed):
+            shown = list(tracer.read(path))
+            for name in ("patient-1234", str(self.folder), "127.0.0.1"):
+                self.assertNotIn(name, repr(shown))
+            ran = next(event for event in shown if event.kind == "process_exec")
+            self.assertEqual(ran.argv[1:], ("***",) * 3)
+            for used in (event for event in shown if event.kind == "file_use" and event.created):
+                self.assertRegex(used.path, r"^(/[0-9a-f]{12})+\.bam$")
+                self.assertEqual(used.path.rpartition("/")[0], ran.cwd)
 
     def test_a_recording_is_a_source(self):
         path = self.folder / "run.tracer"

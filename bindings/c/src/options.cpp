@@ -188,12 +188,12 @@ SessionOptions session_options(const tracer_session_options& given) {
   options.mask_secrets = !flag(given.keep_secrets, "options->keep_secrets");
   options.read_engine_notes = !flag(given.skip_engine_notes, "options->skip_engine_notes");
   options.findings = !flag(given.skip_findings, "options->skip_findings");
-  check_reserved(given.reserved, "options");
+  options.hash_paths = flag(given.hash_paths, "options->hash_paths");
   options.history = text_or_empty(given.history, "options->history");
   if (given.command_pid < 0 || given.command_pid > INT32_MAX) refuse("options->command_pid is not a process");
   options.command_pid = static_cast<pid_t>(given.command_pid);
   options.tiers = tiers_of(given.tiers, options.tiers);
-  check_reserved(given.reserved2, "options");
+  check_reserved(given.reserved, "options");
   if (auto socket = optional_text(given.service_socket, "options->service_socket")) options.service_socket = *socket;
   options.tool_rules = text_or_empty(given.tool_rules, "options->tool_rules");
   options.secret_rules = text_or_empty(given.secret_rules, "options->secret_rules");

@@ -143,6 +143,8 @@ SessionOptions options_of(const py::dict& keywords) {
       options.max_announcements = size_of(value, name);
     } else if (name == "mask_secrets") {
       options.mask_secrets = bool_of(value, name);
+    } else if (name == "hash_paths") {
+      options.hash_paths = bool_of(value, name);
     } else if (name == "read_engine_notes") {
       options.read_engine_notes = bool_of(value, name);
     } else if (name == "findings") {

@@ -52,6 +52,7 @@ def attach(
     max_labeled_threads: int | None = None,
     max_announcements: int | None = None,
     mask_secrets: bool = True,
+    hash_paths: bool = False,
     read_engine_notes: bool = True,
     findings: bool = True,
     history: Path | None = None,

@@ -52,6 +52,7 @@ def session(
     max_labeled_threads: int | None = None,
     max_announcements: int | None = None,
     mask_secrets: bool = True,
+    hash_paths: bool = False,
     read_engine_notes: bool = True,
     findings: bool = True,
     history: Path | None = None,
@@ -73,7 +74,8 @@ def session(
     the session says which it is, and `tier_problems` why; docs/tiers.md compares them. By a service, only the processes that this user may see are followed, secrets are masked, and options of the
     kernel's part have no effect: `families`, `sample_interval`, `max_cost_share`, sizes and rules. `families`: names of
     docs/families.md. `sample_interval`: seconds between snapshots (default 1.0). `max_cost_share`: the share of one CPU
-    above which the session disables the most expensive family. The other keywords are those of SessionOptions in C++.
+    above which the session disables the most expensive family. `hash_paths`: events have hashes in place of paths and
+    addresses, and "***" in place of arguments (docs/security.md). The other keywords are those of SessionOptions in C++.
 
     Raises NotPermittedError (with the capability that is missing), UnsupportedKernelError, ServiceError,
     InvalidArgumentError, RecordingError, RulesError.
@@ -100,8 +102,8 @@ def session(
         "ring_bytes": ring_bytes, "max_processes": max_processes, "max_threads": max_threads,
         "max_cgroups": max_cgroups, "max_contexts": max_contexts,
         "max_labeled_threads": max_labeled_threads, "max_announcements": max_announcements,
-        "mask_secrets": mask_secrets, "read_engine_notes": read_engine_notes, "findings": findings, "history": history,
-        "tool_rules": tool_rules,
+        "mask_secrets": mask_secrets, "hash_paths": hash_paths, "read_engine_notes": read_engine_notes,
+        "findings": findings, "history": history, "tool_rules": tool_rules,
         "secret_rules": secret_rules, "engine_rules": engine_rules,
     })
     options |= {"rules": filter_rules(context, subjects), "tiers": tiers,
@@ -139,6 +141,7 @@ def connect(
     exclude_exe: str | Collection[str] | None = None,
     exclude_tool: str | Collection[str] | None = None,
     exclude_argument: str | Collection[str] | None = None,
+    hash_paths: bool = False,
     findings: bool = True,
     history: Path | None = None,
 ) -> Session:
@@ -160,7 +163,7 @@ def connect(
         "exclude_pid": exclude_pid, "exclude_cgroup": exclude_cgroup, "exclude_uid": exclude_uid,
         "exclude_exe": exclude_exe, "exclude_tool": exclude_tool, "exclude_argument": exclude_argument,
     })
-    options = options_of({"findings": findings, "history": history})
+    options = options_of({"hash_paths": hash_paths, "findings": findings, "history": history})
     return Session({**options, "rules": rules, "tiers": ["service"], "service_socket": place}, {}, record, None, None)
 
 

@@ -68,7 +68,7 @@ _OPTIONS: dict[str, Callable[[str, object], object]] = {
     "max_cost_share": _number,
     **dict.fromkeys(("ring_bytes", "max_processes", "max_threads", "max_cgroups", "max_contexts", "max_labeled_threads",
                      "max_announcements"), _size),
-    **dict.fromkeys(("mask_secrets", "read_engine_notes", "findings"), flag_of),
+    **dict.fromkeys(("mask_secrets", "hash_paths", "read_engine_notes", "findings"), flag_of),
     **dict.fromkeys(("tool_rules", "secret_rules", "engine_rules", "history"), path_of),
 }
 

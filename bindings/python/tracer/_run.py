@@ -40,6 +40,7 @@ def run(
     max_cost_share: float | None = None,
     engine_rules: Path | None = None,
     mask_secrets: bool = True,
+    hash_paths: bool = False,
     check: bool = False,
     cwd: Path | None = None,
     env: Mapping[str, str] | Mapping[bytes, bytes] | None = None,
@@ -72,7 +73,8 @@ def run(
     the command does not exist or can't be executed.
     """
     of_session = (pipeline, run, record, families, sample_interval, max_cost_share, engine_rules)
-    shared = _session_of_this_process() if mask_secrets and all(each is None for each in of_session) else None
+    is_plain = mask_secrets and not hash_paths and all(each is None for each in of_session)
+    shared = _session_of_this_process() if is_plain else None
     if shared is not None:
         return run_in(
             shared, argv, sample=sample, step=step, labels=labels, check=check, cwd=cwd, env=env, user=user, input=input,
@@ -86,7 +88,7 @@ def run(
             own = session_of_command(
                 running.command.pid, pipeline=pipeline, run=run, sample=sample, step=step, labels=labels, record=record,
                 families=families, sample_interval=sample_interval, max_cost_share=max_cost_share,
-                engine_rules=engine_rules, mask_secrets=mask_secrets,
+                engine_rules=engine_rules, mask_secrets=mask_secrets, hash_paths=hash_paths,
             )
         except NotPermittedError as error:
             raise _with_other_way(error, options.argv) from None

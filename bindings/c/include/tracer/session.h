@@ -67,11 +67,11 @@ typedef struct tracer_session_options {
   int64_t command_pid;  /* A process that the rules take in, such as that of a command: its program is a run, with the
                            tool's name as inferred run, unless labels or engine rules give its run. 0: none. */
   uint32_t skip_findings;       /* 1: no findings are made, and tasks have no task_ledger. */
-  uint32_t reserved;            /* 0. */
+  uint32_t hash_paths;          /* 1: events show hashes in place of paths and addresses, "***" of arguments. */
   tracer_string history;        /* A database of earlier runs, made if it is not there. Absent: none. */
   uint32_t tiers;               /* Bits, 1u << TRACER_TIER_…: the first in the order above that works is taken; not
                                    TRACER_TIER_RECORDING. 0: the kernel only. 0 with a recording. */
-  uint32_t reserved2;           /* 0. */
+  uint32_t reserved;            /* 0. */
   tracer_string service_socket; /* Where the service listens. Absent: /run/tracer/tracer.sock. */
 } tracer_session_options;
 
