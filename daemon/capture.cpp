@@ -101,6 +101,7 @@ void refuse_same_files(const std::vector<std::pair<const char*, std::optional<in
 
 Outputs open_outputs(const Options& options, const std::optional<tracer::User>& user) {
   Outputs outputs;
+  outputs.price = chosen_price(user);
   // An older file keeps what it holds until the session is ready: see Capture's constructor.
   if (options.record) outputs.record_fd = tracer::open_as(user, *options.record);
   if (options.json)
@@ -157,6 +158,7 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
   trace_ = late_file(outputs.trace_fd, options.trace);
   report_ = late_file(outputs.report_fd, options.report);
   report_keeper_ = outputs.report_keeper;
+  price_ = outputs.price;
   if (report_ && report_->name.ends_with(".html"))
     detailed_.emplace(command ? std::optional(static_cast<std::uint32_t>(*command)) : std::nullopt);
   if (session_.tier() == tracer::Tier::kService)
@@ -372,6 +374,7 @@ void Capture::finish(const std::string& title, Signals& signals) {
                                        session_.families(),   static_cast<std::uint64_t>(elapsed.count()),
                                        !command_.has_value(), session_.tier()};
   tracer::Report report = tracer::make_report(summary(), figures);
+  text += set_price(report, price_);
   // What tracerd does besides the session is a cost of tracing, too: the live line, signals that others send it.
   const auto cpu_ns = static_cast<std::uint64_t>((own_cpu_time() - started_cpu_).count());
   if (cpu_ns > report.cost.own.cpu_ns) {

@@ -14,6 +14,7 @@
 #include <tracer/session.hpp>
 #include <tracer/summary.hpp>
 
+#include "chosen_price.hpp"
 #include "command_line.hpp"
 #include "live_line.hpp"
 #include "named_file.hpp"
@@ -34,7 +35,8 @@ struct Outputs {
   std::shared_ptr<Rotation> report_keeper;        ///< Of an older report by that name, likewise.
   std::filesystem::path history = {};             ///< Empty: none.
   std::optional<tracer::User> history_user = {};  ///< Whose it is; absent: the caller's.
-  std::shared_ptr<Rotation> rotation;             ///< Of the record and the JSON, in this order; those that are there.
+  ChosenPrice price = {};
+  std::shared_ptr<Rotation> rotation;  ///< Of the record and the JSON, in this order; those that are there.
 };
 /// Throws tracer::Error(kFileUnwritable). With the rights of `user`, if there is one.
 Outputs open_outputs(const Options& options, const std::optional<tracer::User>& user);
@@ -105,6 +107,7 @@ class Capture {
   std::optional<LateFile> trace_;
   std::optional<LateFile> report_;
   std::shared_ptr<Rotation> report_keeper_;
+  ChosenPrice price_;
   TaskFiles tasks_;
   tracer::Subscription subscription_;
   const std::optional<By> by_;

@@ -86,7 +86,8 @@ A value that is not known exactly is '-' or 'NA'; of memory, the columns 'at_mos
 constexpr const char* kReportDescription = R"(Print the table of one or several recordings.
 
 Prints the table that 'tracerd run' printed at its end, on standard output. With several recordings, such as those of
-the machines that a run used, it prints their sums.)";
+the machines that a run used, it prints their sums. What tasks requested and did not use has a cost by the price that
+'tracer prices use TYPE' has chosen, an estimate: docs/cost.md explains it.)";
 
 constexpr const char* kCompareDescription = R"(Compare two recordings, or two runs of the history.
 

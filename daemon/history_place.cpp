@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <system_error>
@@ -15,15 +14,11 @@
 #include "history/owner.hpp"
 #include "say.hpp"
 #include "show/printable.hpp"
+#include "user_folder.hpp"
 
 namespace tracerd {
 using tracer::internal::printable;
 namespace {
-
-std::filesystem::path absolute_of_environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value == '/' ? std::filesystem::path(value) : std::filesystem::path();
-}
 
 /// Each of them for its owner only. False: see errno.
 bool make_folders(const std::filesystem::path& folder) {
@@ -44,16 +39,8 @@ bool make_folders(const std::filesystem::path& folder) {
 }  // namespace
 
 std::filesystem::path place_of_history(const std::optional<tracer::User>& user) {
-  const bool is_other = user && user->uid != ::geteuid();
-  std::filesystem::path state;
-  if (is_other) {
-    if (user->home) state = std::filesystem::path(*user->home) / ".local/state";
-  } else {
-    state = absolute_of_environment("XDG_STATE_HOME");
-    const std::filesystem::path home = absolute_of_environment("HOME");
-    if (state.empty() && !home.empty()) state = home / ".local/state";
-  }
-  return state.is_absolute() ? state / "tracer" / "history.db" : std::filesystem::path();
+  const std::filesystem::path state = user_folder(user, "XDG_STATE_HOME", ".local/state");
+  return state.empty() ? state : state / "tracer" / "history.db";
 }
 
 std::filesystem::path history_to_read(const Options& options, const std::optional<tracer::User>& user) {

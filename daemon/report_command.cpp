@@ -12,9 +12,11 @@
 #include <tracer/recording.hpp>
 #include <tracer/report.hpp>
 
+#include "chosen_price.hpp"
 #include "commands.hpp"
 #include "privileges.hpp"
 #include "recordings.hpp"
+#include "say.hpp"
 #include "insight/recorded_events.hpp"
 #include "report/detailed_report.hpp"
 #include "show/page.hpp"
@@ -56,7 +58,7 @@ tracer::Report sum_of(Recordings& recordings) {
   return tracer::sum_of_reports(reports, offsets);
 }
 
-std::string page_of_all(Recordings& recordings) {
+std::string page_of_all(Recordings& recordings, const ChosenPrice& chosen) {
   // A page is UTF-8, wherever it is made.
   const tracer::internal::Utf8Scope utf8(true);
   std::vector<DetailedReport> reports;
@@ -67,21 +69,33 @@ std::string page_of_all(Recordings& recordings) {
     reports.push_back(summary.report({.damage = reader.damage()}));
     reports.back().host = reader.host();
   }
-  const DetailedReport sum = sum_of_detailed_reports(std::move(reports), kMostListedProcesses);
+  DetailedReport sum = sum_of_detailed_reports(std::move(reports), kMostListedProcesses);
+  say("{}", set_price(sum.report, chosen));
   const std::string title = title_of(recordings.names, recordings.readers);
   return page_of(sum, title, format_report(title, sum.report, std::nullopt, std::nullopt));
+}
+
+/// Who called sudo is one that is there, or has chosen none.
+ChosenPrice price_of_caller() {
+  try {
+    return chosen_price(user_to_run_as(std::nullopt));
+  } catch (const tracer::Error&) {
+    return {};
+  }
 }
 
 }  // namespace
 
 int report_command(const Options& options) {
   Recordings recordings = open_recordings(options.files);
+  const ChosenPrice chosen = price_of_caller();
   become_reader();
   std::string text;
   if (options.as_page) {
-    text = page_of_all(recordings);
+    text = page_of_all(recordings, chosen);
   } else {
-    const tracer::Report report = sum_of(recordings);
+    tracer::Report report = sum_of(recordings);
+    say("{}", set_price(report, chosen));
     text = options.as_json ? to_json(report) + '\n'
                            : format_report(title_of(recordings.names, recordings.readers), report, options.by,
                                            terminal_columns(STDOUT_FILENO))

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -129,6 +130,19 @@ struct ReportCost {
   std::optional<double> cpu_share;  ///< The share of one CPU. Absent: the session's duration is unknown.
 };
 
+/// What an hour of a machine costs, in USD: a report with one has a cost of what its tasks did not use, an estimate.
+/// Amounts are decimal numbers, such as "0.107", with at most 6 digits before the point and 12 behind.
+struct HourlyPrice {
+  std::string usd_per_hour;      ///< Of the whole machine.
+  std::string usd_per_cpu_hour;  ///< The part of one of its CPUs, which weighs as much as 9 GiB.
+  std::string usd_per_gib_hour;
+  std::string instance_type;  ///< Empty, like the next two: the price is of no list, but given.
+  std::string region;
+  std::string model;  ///< "on-demand" or "spot".
+  std::string basis;  ///< How it is known: "given", or what its list says, such as "listed".
+  std::string date;   ///< Of the list: YYYY-MM-DD.
+};
+
 struct Report {
   std::vector<ReportRow> tools;  ///< Most CPU first.
   std::vector<ReportRow> steps;  ///< In order of their first start; so are the tasks.
@@ -151,6 +165,8 @@ struct Report {
   std::vector<BusyPeer> peers;
   std::vector<BusyDevice> devices;
   std::vector<BusyGpu> gpus;
+  std::vector<std::string> instance_types;  ///< As in Summary.
+  std::optional<HourlyPrice> price;         ///< Of the machine, from who shows the report. Absent: nothing has a cost.
   Completeness completeness;
   ReportCost cost;
 };
@@ -182,5 +198,8 @@ TRACER_EXPORT Report make_report(const Summary& summary, const SessionFigures& s
 
 /// One JSON object, without a line end, as docs/report.md describes it. Unknown values are left out.
 TRACER_EXPORT std::string to_json(const Report& report);
+
+/// The price that `tracer prices use` has written into this file. Throws Error(kFileUnreadable), also if it is damaged.
+TRACER_EXPORT HourlyPrice read_price(const std::filesystem::path& file);
 
 }  // namespace tracer

@@ -229,6 +229,7 @@ class TRACER_EXPORT Summary {
   static constexpr std::size_t kMostTasks = 20000;
   static constexpr std::size_t kMostBusy = 20;
   static constexpr std::size_t kMostFindings = 1000;  ///< Different ones.
+  static constexpr std::size_t kMostInstanceTypes = 16;
 
   Summary();
   ~Summary();
@@ -262,6 +263,8 @@ class TRACER_EXPORT Summary {
   std::vector<BusyPeer> peers() const;  ///< Failed ones behind.
   std::vector<BusyDevice> devices() const;
   std::vector<BusyGpu> gpus() const;  ///< At most kMostBusy; those used for longest first.
+  /// Those that the machines say they are: HostSample::instance_type, in the order of the alphabet.
+  std::vector<std::string> instance_types() const;
   std::uint64_t exits() const noexcept;
   const std::map<std::string, std::uint64_t>& losses() const noexcept;  ///< By cause, of Loss events.
   const std::optional<SessionEnd>& end() const noexcept;

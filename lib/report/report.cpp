@@ -339,6 +339,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.file_systems = summary.file_systems();
   report.devices = summary.devices();
   report.gpus = summary.gpus();
+  report.instance_types = summary.instance_types();
   report.cgroups = summary.cgroups();
   report.cost = cost_of(summary, session);
   return report;

@@ -13,6 +13,7 @@
 #include "report/row_figures.hpp"
 #include "report/touched.hpp"
 #include "report/waste.hpp"
+#include "report/waste_cost.hpp"
 
 namespace tracer {
 namespace {
@@ -124,13 +125,32 @@ void put_waste(JsonBuilder& json, const internal::Waste& waste) {
   json.object("waste", [&] {
     if (cpu.tasks != 0) {
       json.put("cpu_tasks", cpu.tasks);
-      json.put("requested_cpu_hours", cpu.requested);
-      json.put("unused_cpu_hours", cpu.unused);
+      json.put("requested_cpu_hours", cpu.requested());
+      json.put("unused_cpu_hours", cpu.unused());
     }
     if (memory.tasks == 0) return;
     json.put("memory_tasks", memory.tasks);
-    json.put("requested_memory_gib_hours", memory.requested);
-    json.put("unused_memory_gib_hours", memory.unused);
+    json.put("requested_memory_gib_hours", memory.requested());
+    json.put("unused_memory_gib_hours", memory.unused());
+  });
+}
+
+void put_waste_cost(JsonBuilder& json, const internal::WasteCost& cost) {
+  const auto put_known = [&json](std::string_view name, const std::string& text) {
+    if (!text.empty()) json.put(name, text);
+  };
+  json.object("waste_cost", [&] {
+    json.put(cost.at_least ? "amount_at_least" : "amount", cost.amount());
+    json.put("currency", "USD");
+    json.put("state", "estimate");
+    json.put("basis", cost.price.basis);
+    json.put("price_date", cost.price.date);
+    put_known("instance_type", cost.price.instance_type);
+    put_known("region", cost.price.region);
+    put_known("model", cost.price.model);
+    json.put("usd_per_hour", cost.price.usd_per_hour);
+    json.put("usd_per_cpu_hour", cost.price.usd_per_cpu_hour);
+    json.put("usd_per_gib_hour", cost.price.usd_per_gib_hour);
   });
 }
 
@@ -293,7 +313,9 @@ std::string to_json(const Report& report) {
     json.list("peers", report.peers, [&](const BusyPeer& each) { put_peer(json, each); });
     json.list("devices", report.devices, [&](const BusyDevice& each) { put_device(json, each); });
     json.list("gpus", report.gpus, [&](const BusyGpu& each) { put_gpu(json, each); });
+    if (!report.instance_types.empty()) json.texts("instance_types", report.instance_types);
     put_waste(json, internal::waste_of(report));
+    if (const auto cost = internal::waste_cost_of(report)) put_waste_cost(json, *cost);
     put_cost(json, report.cost);
   });
   return out;

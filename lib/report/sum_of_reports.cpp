@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -181,6 +182,13 @@ void add(Completeness& certificate, const Completeness& more) {
   }
 }
 
+/// Both are in the order of the alphabet.
+void add_types(std::vector<std::string>& types, const std::vector<std::string>& more) {
+  std::vector<std::string> all;
+  std::set_union(types.begin(), types.end(), more.begin(), more.end(), std::back_inserter(all));
+  types = std::move(all);
+}
+
 void add_figure(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& more) {
   if (sum && more) {
     *sum += *more;
@@ -344,6 +352,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     internal::add_busiest(all.peers, more.peers);
     internal::add_busiest(all.devices, more.devices);
     internal::add_busiest(all.gpus, more.gpus);
+    add_types(all.instance_types, more.instance_types);
     add(all.completeness, more.completeness);
     add(all.cost, more.cost);
   }

@@ -41,6 +41,7 @@ class Summary::Impl {
   internal::Touched touched;
   internal::Failures failures;
   Excused excused;
+  std::set<std::string> instance_types;
   std::uint64_t exits = 0;
   std::map<std::string, std::uint64_t> losses;
   std::optional<SessionEnd> end;
@@ -186,6 +187,8 @@ void Summary::Impl::add(const Event& event) {
     touched.add(*device);
   } else if (const auto* gpu = event.get_if<GpuSample>()) {
     touched.add(*gpu);
+  } else if (const auto* host = event.get_if<HostSample>()) {
+    if (host->instance_type && instance_types.size() < kMostInstanceTypes) instance_types.insert(*host->instance_type);
   } else if (const auto* finding = event.get_if<Finding>()) {
     findings.add(*finding);
   } else if (const auto* snapshot = event.get_if<SnapshotEnd>()) {
@@ -282,6 +285,9 @@ std::vector<BusyFileSystem> Summary::file_systems() const { return impl_->touche
 std::vector<BusyPeer> Summary::peers() const { return impl_->touched.peers(); }
 std::vector<BusyDevice> Summary::devices() const { return impl_->touched.devices(); }
 std::vector<BusyGpu> Summary::gpus() const { return impl_->touched.gpus(); }
+std::vector<std::string> Summary::instance_types() const {
+  return {impl_->instance_types.begin(), impl_->instance_types.end()};
+}
 std::uint64_t Summary::exits() const noexcept { return impl_->exits; }
 const std::map<std::string, std::uint64_t>& Summary::losses() const noexcept { return impl_->losses; }
 const std::optional<SessionEnd>& Summary::end() const noexcept { return impl_->end; }

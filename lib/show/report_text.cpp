@@ -13,6 +13,7 @@
 
 #include "report/task_tree.hpp"
 #include "report/waste.hpp"
+#include "report/waste_cost.hpp"
 #include "show/certificate_text.hpp"
 #include "show/character_width.hpp"
 #include "show/critical_path_text.hpp"
@@ -172,16 +173,19 @@ void append_engines(std::string& out, const Report& report) {
 void append_waste(std::string& out, const Report& report) {
   const Waste waste = waste_of(report);
   const auto part = [](const Waste::Part& of, const char* unit) {
-    return fmt::format("{:.{}f} of {:.{}f} {} ({})", of.unused, of.requested < 1 ? 3 : 1, of.requested,
-                       of.requested < 1 ? 3 : 1, unit, format_share(of.unused / of.requested));
+    const int places = of.requested() < 1 ? 3 : 1;
+    return fmt::format("{:.{}f} of {:.{}f} {} ({})", of.unused(), places, of.requested(), places, unit,
+                       format_share(of.unused() / of.requested()));
   };
   std::string text;
-  if (waste.cpu_hours.requested > 0) text = part(waste.cpu_hours, "CPU hours");
-  if (waste.memory_gib_hours.requested > 0)
+  if (waste.cpu_hours.requested_units != 0) text = part(waste.cpu_hours, "CPU hours");
+  if (waste.memory_gib_hours.requested_units != 0)
     text += (text.empty() ? "" : " and ") + part(waste.memory_gib_hours, "GiB hours of memory");
   if (text.empty()) return;
+  const auto cost = waste_cost_of(report);
   const std::uint64_t tasks = std::max(waste.cpu_hours.tasks, waste.memory_gib_hours.tasks);
-  out += fmt::format("\nwaste: {} {} requested, and did not use, {}\n", tasks, tasks == 1 ? "task" : "tasks", text);
+  out += fmt::format("\nwaste: {} {} requested, and did not use, {}{}\n", tasks, tasks == 1 ? "task" : "tasks", text,
+                     cost ? "; " + printable(cost->text()) : "");
 }
 
 void append_failures(std::string& out, const Report& report, std::optional<std::size_t> columns) {

@@ -19,7 +19,7 @@ struct ReportNotes {
   std::string cgroups;
   std::string touched;  ///< Files, peers, devices and GPUs.
   std::string engines;
-  std::string waste;  ///< What tasks requested and did not use.
+  std::string waste;  ///< What tasks requested and did not use, and its cost where the report has a price.
   std::string failures;
   std::string excused;
   std::string survivors;

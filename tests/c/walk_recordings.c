@@ -203,6 +203,25 @@ static int has_text(tracer_text* text, const char* part) {
   return has;
 }
 
+/* It is read at once, and no part of it is asked for later. */
+static void priced(tracer_summary* summary) {
+  tracer_error error = TRACER_ERROR_INIT;
+  const char* path = path_in_folder("price.json");
+  FILE* file = fopen(path, "w");
+  REQUIRE(file != NULL);
+  fputs(
+      "{\"schema\":1,\"currency\":\"USD\",\"usd_per_hour\":\"0.1\",\"usd_per_cpu_hour\":\"0.03\",\"usd_per_gib_hour\":"
+      "\"0.004\",\"basis\":\"given\",\"date\":\"2026-11-01\"}\n",
+      file);
+  REQUIRE(fclose(file) == 0);
+  REQUIRE_OK(tracer_summary_use_price(summary, tracer_string_of(path), &error));
+  CHECK(unlink(path) == 0);
+  CHECK(tracer_summary_use_price(summary, tracer_string_of(path), &error) == TRACER_ERROR_FILE_UNREADABLE);
+  CHECK(tracer_summary_use_price(summary, tracer_string_of("/dev/null"), &error) == TRACER_ERROR_FILE_UNREADABLE);
+  CHECK(tracer_summary_use_price(NULL, tracer_string_of(path), &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  tracer_error_release(&error);
+}
+
 /* The same events give the same report, however they come. */
 static void reported(void) {
   tracer_error error = TRACER_ERROR_INIT;
@@ -214,6 +233,8 @@ static void reported(void) {
   REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));
   REQUIRE_OK(tracer_summary_read(read, recording, &error));
   tracer_recording_free(recording);
+
+  priced(read);
 
   REQUIRE_OK(tracer_summary_new(&added, &error));
   REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));

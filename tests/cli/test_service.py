@@ -113,6 +113,54 @@ class Service(support.TestCase):
         exits = of_kind(support.parse_lines(text_of(events)), "process_exit")
         self.assertEqual([(event["context"]["run"], event["context"]["sample"]) for event in exits], 3 * [("r42", "S1")])
 
+    def test_the_waste_of_a_run_has_a_cost_by_the_chosen_price(self):
+        """Half a second of 2 CPUs and 8 GiB, of which next to nothing is used."""
+        script = """
+import json, os, socket, subprocess
+work = f"task{os.getpid()}"
+os.mkdir(work)
+with socket.socket(socket.AF_UNIX) as client:
+    client.connect(os.environ["TRACER_SOCKET"])
+    client.sendall(json.dumps({"request": "announce", "key": {"work_dir": os.path.abspath(work)},
+                               "context": {"pipeline": "p", "run": "r", "step": "s", "task_id": work},
+                               "requested": {"millicpus": 2000, "memory_bytes": 8 << 30}}).encode() + b"\\n")
+    assert json.loads(client.makefile().readline())["ok"]
+subprocess.run(["/bin/sleep", "0.5"], cwd=work, check=True)
+os.rmdir(work)
+"""
+        folder = os.path.join(self.home, ".local", "share", "libtracer")
+        os.makedirs(folder)
+        price = os.path.join(folder, "price.json")
+        with open(price, "w", encoding="utf-8") as file:
+            json.dump({"schema": 1, "currency": "USD", "usd_per_hour": "360", "usd_per_cpu_hour": "124.615384615385",
+                       "usd_per_gib_hour": "13.846153846154", "instance_type": "m5.large", "region": "eu-west-1",
+                       "model": "on-demand", "basis": "listed", "date": "2026-11-01"}, file)
+        report = os.path.join(self.home, "report.json")
+
+        def run():
+            result = self.run_as_user("run", "--report", report, "--", "/usr/bin/python3", "-c", script)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            line, = (line for line in result.stderr.splitlines() if line.startswith("waste: "))
+            return result, line, self.report(report)
+
+        _, line, made = run()
+        cost = made["waste_cost"]
+        self.assertTrue(0.04 < float(cost["amount"]) < 0.1, cost)
+        self.assertEqual((cost["state"], cost["basis"], cost["price_date"]), ("estimate", "listed", "2026-11-01"))
+        self.assertIn("USD, an estimate by the list price of m5.large in eu-west-1 on demand, 360 USD an hour, of 2026-11-01", line)
+        self.assertIn(f"; about {cost['amount'].rstrip('0')} USD", line)
+        with open(price, "w", encoding="utf-8") as file:
+            file.write('{"schema": 1, "curr')
+        result, line, made = run()
+        self.assertIn(f"tracerd: the waste has no cost: {price} is cut or damaged; ", result.stderr)
+        self.assertNotIn("waste_cost", made)
+        os.unlink(price)
+        result, without, made = run()
+        for text in (line, without):
+            self.assertNotIn("USD", text)
+        self.assertNotIn("price", result.stderr)
+        self.assertNotIn("waste_cost", made)
+
     def test_a_command_is_a_run(self):
         events = os.path.join(self.home, "events.json")
         result = self.run_as_user("run", "--json", events, "--", "/bin/sh", "-c", "/bin/true; /bin/true")

@@ -11,6 +11,7 @@ import unittest
 TRACERD = os.path.abspath(os.environ.get("TRACERD", "build/dev/tracerd"))
 MAKE_RECORDING = os.environ.get(
     "TRACER_MAKE_RECORDING", os.path.join(os.path.dirname(TRACERD), "tests", "python", "make_recording"))
+PRINT_REPORT = os.environ.get("TRACER_PRINT_REPORT", os.path.join(os.path.dirname(TRACERD), "tests", "c", "print_report"))
 # A guard against hanging, never a measure.
 DEADLINE_SECONDS = 120
 

@@ -12,10 +12,8 @@ import unittest
 
 import recordings
 import tracer
-from recordings import DEADLINE_SECONDS, TRACERD, TestCase
+from recordings import DEADLINE_SECONDS, PRINT_REPORT, TRACERD, TestCase
 from tracer import _core, _report
-
-PRINT_REPORT = os.environ.get("TRACER_PRINT_REPORT", os.path.join(os.path.dirname(TRACERD), "tests", "c", "print_report"))
 
 HEADS = {"procs": "processes", "wall": "wall_ns", "CPU": "cpu_ns", "CPU/wall": "cpu_utilization", "memory": "memory_bytes",
          "read": "read_bytes", "written": "written_bytes", "failed": "failed"}
@@ -137,7 +135,8 @@ class Equal(TestCase):
         self.assertEqual(made["excused"], {name: getattr(report, name) for name in made["excused"]})
         for name in ("failures_seen", "answers"):
             self.assertEqual(made[name], getattr(report, name))
-        known = {"schema", "certificate", "findings", "excused", "waste"}
+        self.assertEqual(made.get("instance_types", []), list(report.instance_types))
+        known = {"schema", "certificate", "findings", "excused", "waste", "instance_types"}
         for name in made.keys() - known:
             self.assertTrue(hasattr(report, NAMES.get(name, name)), name)
         for row in (one for name in ("totals", "tools") for one in (made[name] if name == "tools" else [made[name]])):

@@ -16,6 +16,7 @@ import unittest
 from decimal import Decimal
 from unittest import mock
 
+from recordings import PRINT_REPORT
 from support import TRACERD, TempDir, needs_tracing, wait_until
 
 import tracer
@@ -48,7 +49,7 @@ def lines_of(text: str) -> list[str]:
 
 
 @needs_tracing
-class WasteCost(TempDir):
+class OfOneRecording(TempDir):
     @classmethod
     def setUpClass(cls) -> None:
         folder = tempfile.mkdtemp(prefix="tracer-waste-cost-")
@@ -63,13 +64,15 @@ class WasteCost(TempDir):
 
     def on(self, report: Report, *types: str) -> Report:
         """As if its machines had said that they are of these types: this one does not."""
-        return dataclasses.replace(report, _instance_types=lambda: set(types))
+        return dataclasses.replace(report, instance_types=types)
 
     def import_list(self, *rows: str) -> None:
         path = self.folder / "prices.csv"
         path.write_text("\n".join([_LIST, *rows]) + "\n")
         import_prices(str(path), "2026-10-01")
 
+
+class WasteCost(OfOneRecording):
     def test_a_price_that_is_given(self) -> None:
         report = report_of_path(self.recording).with_price("360", date="2026-11-01")
         waste = json.loads(report.to_json())["waste"]
@@ -90,8 +93,10 @@ class WasteCost(TempDir):
         # The report itself has none, and its figures do not change.
         plain = report_of_path(self.recording)
         self.assertIsNone(plain.waste_cost)
-        self.assertNotIn("USD", repr(plain) + plain.html())
-        self.assertEqual(plain.to_json(), report.to_json())
+        self.assertNotIn("USD", repr(plain) + plain.html() + plain.to_json())
+        figures = json.loads(report.to_json())
+        del figures["waste_cost"]
+        self.assertEqual(json.loads(plain.to_json()), figures)
 
     def test_rich(self) -> None:
         try:
@@ -173,7 +178,7 @@ class WasteCost(TempDir):
         self.assertTrue(samples)
         types = {row["instance_type"] for row in samples} - {None}
         for report in (report_of_path(path), report_of_paths([str(path), self.recording]), tracer.read(path).report):
-            self.assertEqual(report._instance_types(), types)
+            self.assertEqual(set(report.instance_types), types)
 
     def test_the_command(self) -> None:
         path = self.recording
@@ -186,9 +191,98 @@ class WasteCost(TempDir):
         self.assertNotIn("USD", run("--text"))
         self.assertIn("by the given price, 0.5 USD an hour, of 2026-11-01", run("--text", "--price", "0.5", "--price-date", "2026-11-01"))
         self.assertIn("by the given price", run("--price", "0.5", "-o", "-"))
-        for words in (("--text", "--price", "x"), ("--text", "--price-date", "2026-11-01"), ("--json", "--price", "1"),
+        self.assertEqual(json.loads(run("--json", "--price", "0.5"))["waste_cost"]["usd_per_hour"], "0.5")
+        for words in (("--text", "--price", "x"), ("--text", "--price-date", "2026-11-01"),
                       ("--text", "--price", "1", "--price-date", "1")):
             self.assertIn("TRC101", run(*words, status=2))
+
+
+class ChosenPrice(OfOneRecording):
+    """tracer prices use: what tracerd, C and Python show of one recording is the same."""
+
+    def tracer(self, *words: str, status: int = 0) -> str:
+        done = subprocess.run([sys.executable, "-m", "tracer", *words], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout + done.stderr
+
+    def tracerd(self, *words: str) -> str:
+        done = subprocess.run([TRACERD, "report", *words, self.recording], capture_output=True, text=True, timeout=60,
+                              env=os.environ | {"LC_ALL": "C.UTF-8"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout + done.stderr
+
+    def choose(self) -> None:
+        self.import_list("aws,eu-west-1,m6i.large,2,8,0.107,0.05,listed", "aws,us-east-1,m6i.large,2,8,0.096,,listed",
+                         "aws,us-east-1,c6i.large,2,4,0.085,0.03,estimated")
+        self.tracer("prices", "use", "m6i.large", "--region", "eu-west-1")
+
+    def test_all_show_the_same_cost(self) -> None:
+        self.choose()
+        report = report_of_path(self.recording)
+        text = self.tracerd("--json")
+        self.assertEqual(text, report.to_json() + "\n")
+        self.assertEqual(text, self.tracer("report", "--json", self.recording))
+        price = str(self.folder / "data" / "libtracer" / "price.json")
+        printed = subprocess.run([PRINT_REPORT, self.recording, price], capture_output=True, text=True, timeout=60, check=True)
+        self.assertEqual(text, printed.stdout)
+        made, cost = json.loads(text), report.waste_cost
+        self.assertEqual(made["waste_cost"], {
+            "amount": cost.amount, "currency": "USD", "state": "estimate", "basis": "listed", "price_date": "2026-10-01",
+            "instance_type": "m6i.large", "region": "eu-west-1", "model": "on-demand", "usd_per_hour": "0.107",
+            "usd_per_cpu_hour": "0.037038461538", "usd_per_gib_hour": "0.004115384615"})
+        for name in made["waste_cost"]:
+            self.assertEqual(made["waste_cost"][name], getattr(cost, name), name)
+        # In exact decimals, from the hours that are shown.
+        exact = sum(Decimal(made["waste_cost"][f"usd_per_{part}_hour"]) * Decimal(repr(made["waste"][f"unused_{name}_hours"]))
+                    for part, name in (("cpu", "cpu"), ("gib", "memory_gib")))
+        self.assertLessEqual(abs(exact - Decimal(cost.amount)), Decimal("0.0000005000001"))
+        line, = lines_of(self.tracerd())
+        self.assertTrue(line.endswith(f"; {cost.text}"), line)
+        self.assertIn("by the list price of m6i.large in eu-west-1 on demand, 0.107 USD an hour, of 2026-10-01", line)
+        self.assertEqual([line], lines_of(repr(report)))
+        for page in (report.html(), self.tracerd("--html")):
+            self.assertEqual(page.count(f"; {cost.text}"), 2)
+
+    def test_the_order_of_prices(self) -> None:
+        self.choose()
+        report = report_of_path(self.recording)
+        self.assertEqual(report.waste_cost.instance_type, "m6i.large")
+        # A given price is the nearest; then that of the type that the recording says; then the chosen one.
+        self.assertEqual(report.with_price(1).waste_cost.basis, "given")
+        self.assertEqual(self.on(report, "c6i.large").waste_cost.instance_type, "c6i.large")
+        self.assertIsNone(report.with_price(region="eu-north-1").waste_cost)
+
+    def test_what_can_be_chosen(self) -> None:
+        self.choose()
+        self.assertIn("m6i.large in eu-west-1, spot: 0.05 USD an hour, of 2026-10-01, listed; in ",
+                      self.tracer("prices", "use", "m6i.large", "--region", "eu-west-1", "--model", "spot"))
+        self.assertIn("eu-west-1 as spot, 0.05 USD", self.tracerd())
+        for words in (("m6i.large",), ("m7i.large",), ("m6i.large", "--region", "us-east-1", "--model", "spot"),
+                      ("c6i.large", "--region", "eu-west-1")):
+            with self.subTest(words):
+                self.assertIn("TRC101", self.tracer("prices", "use", *words, status=2))
+        # What was chosen before stays.
+        self.assertIn("eu-west-1 as spot, 0.05 USD", self.tracerd())
+
+    def test_a_damaged_file_is_said_once_and_changes_nothing_else(self) -> None:
+        plain = self.tracerd()
+        self.choose()
+        path = self.folder / "data" / "libtracer" / "price.json"
+        whole = path.read_text()
+        for damaged in ("", "{}", whole[:-5], whole.replace("0.037038461538", "x"), whole.replace("USD", "EUR")):
+            with self.subTest(damaged[:20]):
+                path.write_text(damaged)
+                text = self.tracerd()
+                self.assertEqual(text.count("tracerd: the waste has no cost: "), 1)
+                self.assertEqual([line for line in text.splitlines() if not line.startswith("tracerd: the waste")], plain.splitlines())
+                text = self.tracer("report", "--text", self.recording)
+                self.assertEqual(text.count("TRC110"), 1)
+                self.assertEqual(lines_of(text), lines_of(plain))
+                self.assertEqual(self.tracer("report", "-o", "-", self.recording).count("TRC110"), 1)
+                with self.assertWarns(RuntimeWarning):
+                    self.assertIsNone(report_of_path(self.recording).waste_cost)
+        path.unlink()
+        self.assertEqual(self.tracerd(), plain)
 
 
 if __name__ == "__main__":

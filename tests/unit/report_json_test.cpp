@@ -241,6 +241,15 @@ Report full_report() {
                   .tool = "a",
                   .task = "t",
                   .tool_peak_bytes = 1}};
+  report.instance_types = {"m5.large"};
+  report.price = HourlyPrice{.usd_per_hour = "1",
+                             .usd_per_cpu_hour = "0.1",
+                             .usd_per_gib_hour = "0.01",
+                             .instance_type = "m5.large",
+                             .region = "eu-west-1",
+                             .model = "on-demand",
+                             .basis = "listed",
+                             .date = "2026-11-01"};
   report.completeness.losses = {{"ring_full_exit", 3}};
   report.completeness.missing = {{Family::kWaits, false, "", Problem{ErrorCode::kKernelTooOld, 0, "w", "f", {}}}};
   report.completeness.missed_at_most = 5;

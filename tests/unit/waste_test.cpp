@@ -42,10 +42,10 @@ TEST_CASE("waste is what each task requested and did not use, for as long as it 
   const auto report = report_of({task(2 * kHour, 2 * kHour, 4 * kGiB), task(kHour, 6 * kHour, 32 * kGiB)});
   const Waste waste = waste_of(report);
   CHECK(waste.cpu_hours.tasks == 2);
-  CHECK(waste.cpu_hours.requested == doctest::Approx(12));
-  CHECK(waste.cpu_hours.unused == doctest::Approx(6));
-  CHECK(waste.memory_gib_hours.requested == doctest::Approx(48));
-  CHECK(waste.memory_gib_hours.unused == doctest::Approx(24));
+  CHECK(waste.cpu_hours.requested() == doctest::Approx(12));
+  CHECK(waste.cpu_hours.unused() == doctest::Approx(6));
+  CHECK(waste.memory_gib_hours.requested() == doctest::Approx(48));
+  CHECK(waste.memory_gib_hours.unused() == doctest::Approx(24));
   CHECK(
       format_notes(report, std::nullopt).waste ==
       "\nwaste: 2 tasks requested, and did not use, 6.0 of 12.0 CPU hours (50 %) and 24.0 of 48.0 GiB hours of memory "
@@ -74,5 +74,5 @@ TEST_CASE("of a peak that is known by bounds only, the upper one counts") {
   ReportNode bound = task(kHour, kHour, 2 * kGiB);
   bound.row.memory_bytes->bound = Bound::kAtLeast;
   bound.row.memory_at_most_bytes = 8 * kGiB;
-  CHECK(waste_of(report_of({bound})).memory_gib_hours.unused == doctest::Approx(8));
+  CHECK(waste_of(report_of({bound})).memory_gib_hours.unused() == doctest::Approx(8));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "report/meet_living.hpp"
 #include "report/report_sums.hpp"
 #include "event_handle.hpp"
+#include "host_fields.hpp"
 #include "recording_handle.hpp"
 #include "session_state.hpp"
 
@@ -26,6 +28,7 @@ struct Adding {
   Summary summary;
   RecordingDamage damage = {};              ///< Of the recordings that were read.
   std::optional<SessionFigures> last = {};  ///< Of the session's end.
+  std::optional<HourlyPrice> price = {};
 };
 
 }  // namespace tracer::c
@@ -107,6 +110,15 @@ tracer_status tracer_summary_read(tracer_summary* summary, tracer_recording* rec
   });
 }
 
+tracer_status tracer_summary_use_price(tracer_summary* summary, tracer_string file, tracer_error* error) {
+  return guard(error, [&] {
+    Adding& adding = *need_own(summary, "summary").adding;
+    HourlyPrice price = read_price(std::filesystem::path(path_of(file)));
+    const std::lock_guard lock(adding.mutex);
+    adding.price = std::move(price);
+  });
+}
+
 tracer_status tracer_report_json(const tracer_summary* summary, tracer_text** out, tracer_error* error) {
   return guard_make(out, error, [&] {
     const tracer_summary& own = need_own(summary, "summary");
@@ -126,7 +138,9 @@ tracer_status tracer_report_json(const tracer_summary* summary, tracer_text** ou
       internal::meet_living(figures, summed.exits(), [&] { return figures_of(state->session(), own.begin_ns); });
     }
     figures.damage = own.adding->damage;
-    return new tracer_text{to_json(make_report(summed, figures))};
+    Report report = make_report(summed, figures);
+    report.price = own.adding->price;
+    return new tracer_text{to_json(report)};
   });
 }
 

@@ -13,6 +13,7 @@
 
 #include "binders.hpp"
 #include "insight/recorded_events.hpp"
+#include "report/hourly_price.hpp"
 #include "report/meet_living.hpp"
 #include "show/certificate_text.hpp"
 #include "show/figures.hpp"
@@ -168,6 +169,11 @@ py::str format(const DetailedReport& native, const py::object& title, const std:
   return text_of(tracer::internal::format_report(bytes_of(title), native.report, by_of(by), room));
 }
 
+DetailedReport priced(DetailedReport native, HourlyPrice price) {
+  native.report.price = std::move(price);
+  return native;
+}
+
 /// (cells of each line, whether each column is of numbers, what the signs mean)
 py::tuple table(const DetailedReport& native, const std::optional<std::string>& by, Columns columns, bool utf8) {
   const tracer::internal::Utf8Scope scope(utf8);
@@ -250,6 +256,19 @@ void bind_report(py::module_& module) {
       .def("json", [](const DetailedReport& native) { return text_of(to_json(native.report)); })
       .def("format", &format, py::arg("title"), py::arg("by"), py::arg("columns"), py::arg("utf8"))
       .def("page", &page, py::arg("title"), py::arg("text"))
+      .def(
+          "priced",
+          [](const DetailedReport& native, const std::string& price) {
+            return priced(native, internal::price_of_json(price, "the price"));
+          },
+          py::arg("price"))
+      .def(
+          "priced_by",
+          [](const DetailedReport& native, const py::object& path) {
+            return priced(native, read_price(std::filesystem::path(bytes_of(path))));
+          },
+          py::arg("path"))
+      .def("waste_cost", [](const DetailedReport& native) { return waste_cost_value(native.report); })
       .def("unknown", [](const DetailedReport& native) { return texts_of(internal::unknown_of(native.report)); })
       .def("table", &table, py::arg("by"), py::arg("columns"), py::arg("utf8"))
       .def("notes", &notes, py::arg("columns"), py::arg("utf8"));

@@ -11,6 +11,7 @@
 #include "report/time_shares.hpp"
 #include "report/touched.hpp"
 #include "report/waste.hpp"
+#include "report/waste_cost.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;
@@ -320,11 +321,11 @@ py::object value_of(const internal::Waste& waste) {
   };
   py::dict fields;
   fields["cpu_tasks"] = known(cpu, cpu.tasks);
-  fields["requested_cpu_hours"] = known(cpu, cpu.requested);
-  fields["unused_cpu_hours"] = known(cpu, cpu.unused);
+  fields["requested_cpu_hours"] = known(cpu, cpu.requested());
+  fields["unused_cpu_hours"] = known(cpu, cpu.unused());
   fields["memory_tasks"] = known(memory, memory.tasks);
-  fields["requested_memory_gib_hours"] = known(memory, memory.requested);
-  fields["unused_memory_gib_hours"] = known(memory, memory.unused);
+  fields["requested_memory_gib_hours"] = known(memory, memory.requested());
+  fields["unused_memory_gib_hours"] = known(memory, memory.unused());
   return fields;
 }
 
@@ -393,6 +394,25 @@ py::dict columns_of(const std::vector<internal::ListedProcess>& processes) {
 
 }  // namespace
 
+py::object waste_cost_value(const Report& report) {
+  const auto cost = internal::waste_cost_of(report);
+  if (!cost) return py::none();
+  const HourlyPrice& price = cost->price;
+  py::dict fields;
+  fields["amount"] = cost->amount();
+  fields["at_least"] = cost->at_least;
+  fields["basis"] = text_of(price.basis);
+  fields["price_date"] = text_of(price.date);
+  fields["instance_type"] = text_or_none(price.instance_type);
+  fields["region"] = text_or_none(price.region);
+  fields["model"] = text_or_none(price.model);
+  fields["usd_per_hour"] = text_of(price.usd_per_hour);
+  fields["usd_per_cpu_hour"] = text_of(price.usd_per_cpu_hour);
+  fields["usd_per_gib_hour"] = text_of(price.usd_per_gib_hour);
+  fields["text"] = text_of(cost->text());
+  return fields;
+}
+
 py::list findings_of(const DetailedReport& native) {
   ObjectMaker maker;
   return list_of(native.report.findings, maker);
@@ -430,6 +450,9 @@ py::dict values_of(const DetailedReport& native) {
   fields["peers"] = list_of(report.peers);
   fields["devices"] = list_of(report.devices);
   fields["gpus"] = list_of(report.gpus);
+  py::list instance_types;
+  for (const std::string& type : report.instance_types) instance_types.append(text_of(type));
+  fields["instance_types"] = instance_types;
   fields["waste"] = value_of(internal::waste_of(report));
   fields["certificate"] = value_of(report.completeness);
   fields["cost"] = value_of(report.cost);

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import tempfile
+import warnings
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="with --text: the rows of the table. Default: those that fit the recording; tree: all")
     report.add_argument("--price", metavar="USD", default=None,
                         help="what an hour of the machine costs: the waste has a cost by it. Default: the imported price of its instance "
-                        "type, where the recording says that")
+                        "type, where the recording says that, else the one chosen with 'tracer prices use'")
     report.add_argument("--price-date", metavar="YYYY-MM-DD", default=None, help="of this price. Default: today")
     report.add_argument("--region", default=None, help="which imported price counts, where the machine's type has several")
     report.add_argument("--title", default=None, help="the page title. Default: the file's name")
@@ -147,6 +148,11 @@ def _refuse_several_machines(files: list[str]) -> None:
         raise InvalidArgumentError("these recordings are of machines of several sizes", "give a price for those of one size")
 
 
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """As errors are."""
+    print(f"tracer: {message}", file=sys.stderr)
+
+
 def _output_of(options: argparse.Namespace) -> str:
     if options.output is not None:
         return str(options.output)
@@ -161,11 +167,10 @@ def _report(options: argparse.Namespace) -> int:
     from ._report import report_of_descriptor, report_of_paths
 
     output = _output_of(options)
+    warnings.showwarning = _show_warning
     try:
         if options.by is not None and not options.text:
             raise InvalidArgumentError("--by is for the table: a page has all of its rows", "add --text")
-        if (options.price or options.region) and options.json:
-            raise InvalidArgumentError("the JSON has figures that were seen, no costs", "leave out --price and --region")
         if options.price_date is not None and options.price is None:
             raise InvalidArgumentError("--price-date needs --price", "add --price")
         if options.text and options.json:
@@ -207,13 +212,13 @@ def _report(options: argparse.Namespace) -> int:
 
 def _text_of(report: Report, output: str, by: str | None) -> bytes:
     """For a file as wide as it comes, in UTF-8; else as standard output shows it."""
-    from ._show import report_text, text_of
+    from ._show import plain_text, text_of
 
     if by is not None:
         return report.text(by).lstrip("\n").encode("utf-8", "backslashreplace")
 
     if output != "-":
-        return f"{report_text(report)}\n".encode("utf-8", "backslashreplace")
+        return f"{plain_text(report)}\n".encode("utf-8", "backslashreplace")
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return f"{text_of(report)}\n".encode(encoding, "backslashreplace")
 

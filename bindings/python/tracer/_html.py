@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report as one page that needs nothing else: the same that tracerd writes, but for a price."""
+"""A report as one page that needs nothing else: the same that tracerd writes."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ def page_of(report: Report) -> str:
     """The whole page."""
     from ._show import plain_text
 
-    return report._priced(report._native.page(report.title, plain_text(report)), report.waste_cost)
+    return report._shown.page(report.title, plain_text(report))

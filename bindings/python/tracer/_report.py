@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._arguments import checked_call, text_of, whole_number_of
+from ._errors import TracerError
 from ._events import Context, Finding, Host, Requested, TaskLedger
 from ._facts import rebuilt
 from ._format import bounded
@@ -469,6 +472,8 @@ class Report:
     peers: tuple[BusyPeer, ...]
     devices: tuple[BusyDevice, ...]
     gpus: tuple[BusyGpu, ...]
+    instance_types: tuple[str, ...]
+    """Those that the machines say they are."""
     waste: Waste | None
     """None: of no task that ended both a request and its use are known."""
     certificate: Certificate
@@ -484,8 +489,6 @@ class Report:
     _native: _core.NativeReport
     _price: HourlyPrice | None = None
     _region: str | None = None
-    _instance_types: Callable[[], set[str]] | None = None
-    """Those of the machines, where these say it. It reads all events again."""
 
     @property
     def runs(self) -> tuple[ReportRow, ...]:
@@ -523,15 +526,13 @@ class Report:
         """The tables as tracerd prints them. by: "run", "step", "task", "sample", "tool", "process" or "tree" (all of
         it); None: few rows of the tree, or tools if no process belongs to a run. columns: the width limit; None: no
         limit."""
-        return self._priced(self._native.format(self.title, None if by is None else text_of("by", by),
-                                                None if columns is None else whole_number_of("columns", columns, 1, 1 << 20), True),
-                            self.waste_cost)
+        return self._shown.format(self.title, None if by is None else text_of("by", by),
+                                  None if columns is None else whole_number_of("columns", columns, 1, 1 << 20), True)
 
     @checked_call
     def with_price(self, usd_per_hour: float | str | None = None, *, date: str | None = None, region: str | None = None) -> Report:
-        """The same report, in whose texts and page the waste has a cost: by a price of its machine, as of `date`
-        (YYYY-MM-DD; None: today), or by the imported price of its instance type in `region`. Raises
-        InvalidArgumentError."""
+        """The same report, in which the waste has a cost: by a price of its machine, as of `date` (YYYY-MM-DD; None:
+        today), or by the imported price of its instance type in `region`. Raises InvalidArgumentError."""
         from .cost._waste import given_price
 
         if usd_per_hour is None:
@@ -540,35 +541,35 @@ class Report:
 
     @property
     def waste_cost(self) -> WasteCost | None:
-        """What the waste costs, an estimate. None: there is none, or no price is known: none was given, and the machine
-        does not say its type, or the imported prices don't have it in just one region."""
-        if not self._native.notes(None, True)["waste"]:
-            return None
-        price = self._price
-        if price is None and self._instance_types is not None:
-            from .cost._prices import store_path
+        """What the waste costs, an estimate. None: there is none, or no price of its machine is known: docs/cost.md says
+        which one counts."""
+        from .cost._waste import WasteCost
 
-            if store_path().exists():
-                from .cost._waste import listed_price
+        parts = self._shown.waste_cost()
+        return None if parts is None else WasteCost(**parts)
 
-                price = listed_price(self._instance_types(), self._region)
-        if price is None:
-            return None
-        from .cost._waste import waste_cost
+    @property
+    def _shown(self) -> _core.NativeReport:
+        """With the price that counts, where one is known."""
+        if self.waste is None:
+            return self._native
+        from .cost._waste import chosen_path, listed_price
 
-        return waste_cost(self, price)
-
-    def _priced(self, text: str, cost: WasteCost | None) -> str:
-        if cost is None:
-            return text
-        from .cost._waste import with_cost
-
-        return with_cost(text, self._native.notes(None, True)["waste"], cost)
+        try:
+            price = self._price or listed_price(self.instance_types, self._region)
+            if price is not None:
+                return self._native.priced(price.to_json())
+            if self._region is None:
+                return self._native.priced_by(chosen_path())
+        except TracerError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                warnings.warn(str(error), RuntimeWarning, stacklevel=1)  # About a file, and therefore once.
+        return self._native
 
     def to_json(self) -> str:
         """The whole report as one JSON object, as docs/report.md describes it: unknown values are absent, and a bound
         of x is x_at_least or x_at_most."""
-        return self._native.json()
+        return self._shown.json()
 
     def html(self) -> str:
         """One page that needs nothing else: no network, no other file."""
@@ -618,12 +619,7 @@ def _series(parts: list[dict[str, Any]]) -> tuple[Series, ...]:
         for each in parts)
 
 
-def _instance_types_of(*sources: Source) -> set[str]:
-    return {str(row["instance_type"]) for source in sources for row in source.host_samples.rows() if row["instance_type"] is not None}
-
-
-def _report(native: _core.NativeReport, title: str | None,
-            instance_types: Callable[[], set[str]] | None = None) -> Report:
+def _report(native: _core.NativeReport, title: str | None) -> Report:
     parts = native.values()
     damage = Damage(**parts["certificate"]["damage"])
     command = None if parts["command"] is None else tuple(parts["command"])
@@ -657,6 +653,7 @@ def _report(native: _core.NativeReport, title: str | None,
         peers=tuple(BusyPeer(**each) for each in parts["peers"]),
         devices=tuple(BusyDevice(**each) for each in parts["devices"]),
         gpus=tuple(BusyGpu(**each) for each in parts["gpus"]),
+        instance_types=tuple(parts["instance_types"]),
         waste=None if parts["waste"] is None else Waste(**parts["waste"]),
         certificate=Certificate(**certificate | {
             "missing": tuple(MissingFamily(**each) for each in certificate["missing"]),
@@ -673,7 +670,6 @@ def _report(native: _core.NativeReport, title: str | None,
                           _series(timeline["tasks"])),
         _listed=parts["listed"],
         _native=native,
-        _instance_types=instance_types,
     )
 
 
@@ -699,14 +695,14 @@ def _native_of(source: Source, most_processes: int) -> _core.NativeReport:
     # Of before, as more ends while it is read.
     figures = _core.session_figures(session, run is None)
     if run is None and most_processes == MOST_PROCESSES:
-        return source._on_from_before().report(session, figures)  # type: ignore[attr-defined]
+        return source._on_from_before().report(session, figures)  # type: ignore[attr-defined, no-any-return]
     part, pid = (run.figures is None, run.pid) if run is not None else (False, None)
     return _core.report_of_reader(source.open_reader(), session, figures, part, pid, most_processes)
 
 
 def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
     """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
-    return _report(_native_of(source, most_processes), _title_of(source), lambda: _instance_types_of(source))
+    return _report(_native_of(source, most_processes), _title_of(source))
 
 
 def findings_of(source: Source) -> tuple[Finding, ...]:
@@ -718,19 +714,13 @@ def report_of_path(path: str | bytes | os.PathLike[str], title: str | None = Non
                    most_processes: int = MOST_PROCESSES) -> Report:
     """The report of a recording; raises RecordingError."""
     name = os.fsdecode(path)
-    from ._recording import read
-
-    return _report(_core.report_of_file(path, most_processes), os.path.basename(name) if title is None else title,
-                   lambda: _instance_types_of(read(path)))
+    return _report(_core.report_of_file(path, most_processes), os.path.basename(name) if title is None else title)
 
 
 def report_of_paths(paths: list[str], title: str | None = None, most_processes: int = MOST_PROCESSES) -> Report:
     """The sums of several recordings, such as those of a run's machines; raises RecordingError."""
-    from ._recording import read
-
     names = ", ".join(os.path.basename(os.fsdecode(path)) for path in paths)
-    return _report(_core.report_of_files(paths, most_processes), names if title is None else title,
-                   lambda: _instance_types_of(*map(read, paths)))
+    return _report(_core.report_of_files(paths, most_processes), names if title is None else title)
 
 
 def report_of_descriptor(descriptor: int, name: str, most_processes: int = MOST_PROCESSES) -> Report:

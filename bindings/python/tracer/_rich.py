@@ -52,7 +52,7 @@ def _table(report: Report, columns: int, utf8: bool) -> tuple[Table, str]:
 def parts_of(report: Report, columns: int, utf8: bool) -> Iterator[RenderableType]:
     """One below the other."""
     yield Text(visible(report.title), style="bold")
-    notes = report._native.notes(columns, utf8)
+    notes = report._shown.notes(columns, utf8)
     if notes["findings"]:
         severity = report.findings[0].severity
         yield Text(notes["findings"].strip("\n"), style="red" if severity == "error" else "yellow" if severity == "warning" else "")
@@ -62,8 +62,6 @@ def parts_of(report: Report, columns: int, utf8: bool) -> Iterator[RenderableTyp
                         ("failures", "red"), ("excused", "dim"), ("survivors", "yellow"),
                         ("certificate", "green" if report.certificate.complete else "bold yellow")):
         text = legend if name == "legend" else notes[name]
-        if name == "waste":
-            text = report._priced(text, report.waste_cost)
         if text:
             yield Text(text.strip("\n"), style=style)
     for line in report.certificate.damage.lines():

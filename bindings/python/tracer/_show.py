@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         @property
         def report(self) -> Report: ...
 
-__all__ = ["html_of", "mimebundle_of", "plain_text", "report_text", "rich_of", "text_of"]
+__all__ = ["html_of", "mimebundle_of", "plain_text", "rich_of", "text_of"]
 
 _FRAME_HEIGHT = 720
 
@@ -48,7 +48,7 @@ def text_of(shown: Shown) -> str:
     """Aligned plain text, as wide as the terminal. Without a report, it says why: it never raises, because a repr()
     should not."""
     try:
-        return report_text(shown.report, columns_of_stdout(), _shows_utf8())
+        return plain_text(shown.report, columns_of_stdout(), _shows_utf8())
     except TracerError as error:
         return f"<tracer.{type(shown).__name__}: {error}>"
     except Exception as error:
@@ -57,13 +57,8 @@ def text_of(shown: Shown) -> str:
 
 def plain_text(report: Report, columns: int | None = None, utf8: bool = True) -> str:
     """As tracerd shows it, without line ends before and after."""
-    text = report._native.format(report.title, None, columns, utf8).strip("\n")
+    text = report._shown.format(report.title, None, columns, utf8).strip("\n")
     return "\n".join([text, *report.certificate.damage.lines()])
-
-
-def report_text(report: Report, columns: int | None = None, utf8: bool = True) -> str:
-    """With the cost of its waste, where a price is known."""
-    return report._priced(plain_text(report, columns, utf8), report.waste_cost)
 
 
 def html_of(shown: Shown) -> str:

@@ -22,6 +22,9 @@ TRACER_API tracer_status tracer_summary_add(tracer_summary* summary, const trace
 /* @since 0.1. Adds the rest of a recording. TRACER_ERROR_INVALID_ARGUMENT: it follows a session;
  * TRACER_ERROR_FILE_UNREADABLE. */
 TRACER_API tracer_status tracer_summary_read(tracer_summary* summary, tracer_recording* recording, tracer_error* error);
+/* @since 0.1. Reports from now on have the cost of the waste, by the price in a file that `tracer prices use` has
+ * written. TRACER_ERROR_FILE_UNREADABLE: also if it is damaged; the price from before stays. */
+TRACER_API tracer_status tracer_summary_use_price(tracer_summary* summary, tracer_string file, tracer_error* error);
 /* @since 0.1. The report of all events so far, as one JSON object without a line end: docs/report.md describes it. The
  * report of a session is final after tracer_session_stop(); its kernel figures are the present ones, or those of its
  * end. */

@@ -51,8 +51,8 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     form.add_argument("--csv", action="store_true", help="write all rows as CSV")
     form.add_argument("--html", action="store_true", help="write one page that needs no network and no other file")
 
-    prices = commands.add_parser("prices", help="import and show list prices of machines",
-                                 description="Imports and shows list prices of machines. Nothing is fetched.")
+    prices = commands.add_parser("prices", help="import, show and choose list prices of machines",
+                                 description="Imports, shows and chooses list prices of machines. Nothing is fetched.")
     actions = prices.add_subparsers(dest="action", required=True, metavar="ACTION")
     take = actions.add_parser("import", help="take the prices of a file: docs/cost.md lists the formats")
     take.add_argument("file", metavar="FILE")
@@ -60,6 +60,12 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     show = actions.add_parser("show", help="show the prices of a machine type")
     show.add_argument("type", metavar="TYPE")
     show.add_argument("--region", metavar="REGION")
+    use = actions.add_parser("use", help="choose the price by which reports, also those of tracerd, show what the waste costs",
+                             description="Chooses the imported price by which reports, also those of tracerd, show what the waste "
+                             "costs, where a recording does not say the type of its machine.")
+    use.add_argument("type", metavar="TYPE")
+    use.add_argument("--region", metavar="REGION", help="needed where the list has the type in several")
+    use.add_argument("--model", choices=("on-demand", "spot"), default="on-demand", help="Default: on-demand")
     actions.add_parser("age", help="show how old the prices are")
 
 
@@ -117,6 +123,12 @@ def _prices(options: argparse.Namespace) -> tuple[str, int]:
     if options.action == "import":
         count, date = prices.import_prices(options.file, options.date)
         return f"{count} prices of {date}, in {prices.store_path()}\n", 0
+    if options.action == "use":
+        from ._waste import choose_price, chosen_path
+
+        price = choose_price(options.type, options.region, options.model)
+        return (f"{price.instance_type} in {price.region}, {price.model}: {price.usd_per_hour} USD an hour, of {price.date}, "
+                f"{price.basis}; in {chosen_path()}\n"), 0
     known = prices.read_prices(prices.store_path())
     if options.action == "age":
         lines = []

@@ -30,7 +30,7 @@ class Weights:
         return cls(round(9 * cpus * _MILLION), round(memory_gib * _MILLION))
 
     def for_shape(self, shape: str) -> int:
-        return {"cpu": self.cpu, "memory": self.memory}.get(shape, self.cpu + self.memory)
+        return self.cpu if shape == "cpu" else self.memory if shape == "memory" else self.cpu + self.memory
 
 
 @dataclass(slots=True)
@@ -127,9 +127,8 @@ def _billed_interval(line: Line, tasks: Sequence[Task], machine: Machine) -> tup
     return begin, min(begin + line.billed_us, line.t1)
 
 
-def share(line: Line, machine: Machine, idle: str) -> list[Piece]:
-    """Pieces that sum to the line, exactly."""
-    tasks = machine.active(line.t0, line.t1)
+def share(line: Line, machine: Machine, tasks: Sequence[Task], idle: str) -> list[Piece]:
+    """Pieces that sum to the line, exactly. `tasks`: those active in its window."""
     if line.shape == "network":
         return _by_bytes(line, tasks)
     if machine.size is None:
@@ -138,8 +137,12 @@ def share(line: Line, machine: Machine, idle: str) -> list[Piece]:
     tasks = [task for task in tasks if task.t1 > begin and task.t0 < end]
     watched = machine.watched_in(begin, end)
     edges = {begin, end}
-    for a, b in (*((task.t0, task.t1) for task in tasks), *((each.t0, each.t1) for each in watched)):
-        edges |= {min(max(a, begin), end), min(max(b, begin), end)}
+    spans: tuple[Task | Watched, ...] = (*tasks, *watched)
+    for each in spans:
+        if begin < each.t0 < end:
+            edges.add(each.t0)
+        if begin < each.t1 < end:
+            edges.add(each.t1)
     times = sorted(edges)
     slices = list(zip(times, times[1:]))
     if not slices:
@@ -162,8 +165,9 @@ def share(line: Line, machine: Machine, idle: str) -> list[Piece]:
         if system:
             keys.append((None, "system", "system"))
             weights.append(system)
-        rest = max(size - sum(weights), 0)
-        if rest or not sum(weights):
+        held = sum(weights)
+        rest = max(size - held, 0)
+        if rest or not held:
             keys.append((None, "idle", "idle") if system is not None else (None, "unobserved", "time that nobody watched"))
             weights.append(rest or 1)
         for key, part in zip(keys, shares_of(units, weights)):

@@ -50,7 +50,9 @@ class Price:
 
 def store_path() -> Path:
     """Where imported prices are kept: a CSV file of the user."""
-    home = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    home = os.environ.get("XDG_DATA_HOME", "")
+    if not os.path.isabs(home):
+        home = os.path.join(os.path.expanduser("~"), ".local", "share")
     return Path(home) / "libtracer" / "prices.csv"
 
 
@@ -95,6 +97,10 @@ def read_prices(path: str | os.PathLike[str]) -> list[Price]:
 def _checked(path: str, row: int, price: Price) -> Price:
     for name in ("vcpus", "memory_gib", "on_demand", "spot", *_MORE, "spot_interruption"):
         _number(path, row, name, getattr(price, name))
+    try:
+        datetime.date.fromisoformat(price.date)
+    except ValueError:
+        raise problem("TRC132", f"{path}, row {row}: date is no date: {price.date!r}", "import the list again") from None
     return price
 
 
@@ -102,7 +108,7 @@ def _read_file(path: str, date: str | None) -> Iterator[Price]:
     try:
         modified = datetime.datetime.fromtimestamp(os.path.getmtime(path), datetime.timezone.utc).date().isoformat()
         if date is not None:
-            datetime.date.fromisoformat(date)
+            date = datetime.date.fromisoformat(date).isoformat()
         with open(path, newline="", encoding="utf-8") as file:
             start = file.read(1)
             file.seek(0)

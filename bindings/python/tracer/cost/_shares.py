@@ -25,16 +25,17 @@ def amount_of(units: int, scale: int) -> str:
 def shares_of(units: int, weights: Sequence[int]) -> list[int]:
     """Parts of `units` in proportion to whole weights: each the floor, the rest to the largest remainders, ties in order.
     They sum to `units` exactly; a negative amount is shared like its opposite. The weights must not all be 0."""
+    if len(weights) == 1 and weights[0]:
+        return [units]
     total = sum(weights)
     if units < 0:
         return [-part for part in shares_of(-units, weights)]
-    parts, rests = [], []
-    for weight in weights:
-        part, rest = divmod(units * weight, total)
-        parts.append(part)
-        rests.append(rest)
+    products = [units * weight for weight in weights]
+    parts = [product // total for product in products]
     left = units - sum(parts)
     if left:
-        for at in sorted(range(len(rests)), key=lambda i: (-rests[i], i))[:left]:
+        rests = [product % total for product in products]
+        # Also in reverse, ties stay in their order.
+        for at in sorted(range(len(rests)), key=rests.__getitem__, reverse=True)[:left]:
             parts[at] += 1
     return parts

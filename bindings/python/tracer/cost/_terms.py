@@ -194,8 +194,9 @@ def _share_machines(connection: Any, idle: str, scale: int, notes: list[str]) ->
     def pieces() -> Iterator[tuple[object, ...]]:
         for instance, line, t0, t1, billed, shape, cost in rows:
             machine = machines[instance]
-            found = share(Line(line, t0, t1, billed, shape, units_of(cost, scale)), machine, idle)
-            runs = {task.run for task in machine.active(t0, t1)}
+            tasks = machine.active(t0, t1)
+            found = share(Line(line, t0, t1, billed, shape, units_of(cost, scale)), machine, tasks, idle)
+            runs = {task.run for task in tasks}
             only = next(iter(runs)) if len(runs) == 1 else None
             for task, term, kind, units in found:
                 yield line, task, only if task is None else None, term, kind, amount_of(units, scale), None

@@ -1,41 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the waste of a run costs: what its tasks requested and did not use, by the price of its machine."""
+"""By which price the waste of a run has a cost: one that is given, imported or chosen. The library computes the cost."""
 
 from __future__ import annotations
 
 import datetime
 import json
-import re
+import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._arguments import shown
-from .._errors import InvalidArgumentError
-from ._prices import OLD_DAYS, read_prices, store_path
+from .._errors import InvalidArgumentError, RecordingError
+from ._prices import Price, read_prices, store_path
 
 if TYPE_CHECKING:
     from .._events import Host
-    from .._report import Report
 
-__all__ = ["HourlyPrice", "WasteCost", "given_price", "listed_price", "waste_cost", "with_cost"]
+__all__ = ["HourlyPrice", "WasteCost", "choose_price", "chosen_path", "given_price", "listed_price"]
 
-_PLACES = Decimal("0.000001")
+_PLACES = Decimal("1e-12")
+_SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
 class HourlyPrice:
-    """Of a machine, in USD."""
+    """Of a machine, in USD, as decimal numbers. A CPU weighs as much as 9 GiB, as in all of tracer.cost."""
 
-    usd: Decimal
-    vcpus: Decimal
-    memory_gib: Decimal
-    what: str
-    """Which price it is, such as "list price of m6i.large in eu-west-1"."""
+    usd_per_hour: str
+    """Of the whole machine."""
+    usd_per_cpu_hour: str
+    usd_per_gib_hour: str
+    instance_type: str
+    """"": of no list, as the next two."""
+    region: str
+    model: str
+    """"on-demand" or "spot"."""
     basis: str
+    """How the price is known: "given", else what its list says, such as "listed"."""
     date: str
     """YYYY-MM-DD."""
+
+    def to_json(self) -> str:
+        """What the library and tracerd read."""
+        return json.dumps({"schema": _SCHEMA, "currency": "USD"} | asdict(self), indent=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +54,34 @@ class WasteCost:
 
     amount: str
     """A decimal number."""
-    currency: str
+    at_least: bool
+    """Of some tasks only the CPUs or only the memory are known."""
     basis: str
     """How the price is known: "given", else what its list says, such as "listed"."""
     price_date: str
     """YYYY-MM-DD."""
+    instance_type: str | None
+    """None: the price was given, as for the next two."""
+    region: str | None
+    model: str | None
+    """"on-demand" or "spot"."""
+    usd_per_hour: str
+    """The price of the machine, a decimal number like the next two."""
+    usd_per_cpu_hour: str
+    usd_per_gib_hour: str
     text: str
     """All of it in words, on one line."""
+    currency: str = "USD"
+    state: str = "estimate"
 
     def __str__(self) -> str:
         return self.text
+
+
+def _price(usd: Decimal, vcpus: Decimal, memory_gib: Decimal, **facts: str) -> HourlyPrice:
+    of_gib = usd / (9 * vcpus + memory_gib)
+    whole, cpu, gib = (f"{each.quantize(_PLACES, ROUND_HALF_EVEN).normalize():f}" for each in (usd, 9 * of_gib, of_gib))
+    return HourlyPrice(usd_per_hour=whole, usd_per_cpu_hour=cpu, usd_per_gib_hour=gib, **facts)
 
 
 def given_price(price: object, date: str | None, host: Host) -> HourlyPrice:
@@ -68,44 +96,58 @@ def given_price(price: object, date: str | None, host: Host) -> HourlyPrice:
         date = datetime.date.today().isoformat() if date is None else datetime.date.fromisoformat(date).isoformat()
     except ValueError:
         raise InvalidArgumentError(f"{shown(date)} is no date", "write it as YYYY-MM-DD") from None
-    return HourlyPrice(usd, Decimal(host.cpu_count), Decimal(host.memory_bytes) / (1 << 30), "given price", "given", date)
+    if not host.cpu_count:
+        raise InvalidArgumentError("the recording does not say the size of its machine", "use a recording that is whole")
+    return _price(usd, Decimal(host.cpu_count), Decimal(host.memory_bytes) / (1 << 30), instance_type="", region="", model="",
+                  basis="given", date=date)
 
 
 def listed_price(types: Iterable[str], region: str | None) -> HourlyPrice | None:
     """By the imported list, on demand. None: nothing was imported, or machines differ, or it may be of several regions."""
     kinds = set(types)
-    if len(kinds) != 1 or not store_path().exists():
+    if len(kinds) != 1 or not os.path.exists(store_path()):
         return None
-    kind, = kinds
-    found = [price for price in read_prices(store_path()) if price.instance_type == kind and region in (None, price.region)]
-    if len(found) != 1:
-        return None
-    price, = found
-    if not price.on_demand or not price.vcpus or not price.memory_gib or Decimal(price.vcpus) <= 0:
-        return None
-    return HourlyPrice(Decimal(price.on_demand), Decimal(price.vcpus), Decimal(price.memory_gib),
-                       f"list price of {price.instance_type} in {price.region} on demand", price.basis, price.date)
+    found = _of_list(kinds.pop(), region)
+    return _of_row(found[0], "on-demand") if len(found) == 1 else None
 
 
-def waste_cost(report: Report, price: HourlyPrice) -> WasteCost | None:
-    """A CPU weighs as much as 9 GiB, as in all of tracer.cost. None: no task that ended has a request whose use is known."""
-    waste = json.loads(report.to_json()).get("waste")
-    if waste is None:
+def _of_list(kind: str, region: str | None) -> list[Price]:
+    return [price for price in read_prices(store_path()) if price.instance_type == kind and region in (None, price.region)]
+
+
+def _of_row(row: Price, model: str) -> HourlyPrice | None:
+    """None: the list does not have this price, or not the machine's size."""
+    usd = Decimal((row.spot if model == "spot" else row.on_demand) or 0)
+    if not row.vcpus or not row.memory_gib or Decimal(row.vcpus) <= 0 or not 0 < usd < 1_000_000:
         return None
-    unused = 9 * Decimal(repr(waste.get("unused_cpu_hours", 0))) + Decimal(repr(waste.get("unused_memory_gib_hours", 0)))
-    amount = (price.usd * unused / (9 * price.vcpus + price.memory_gib)).quantize(_PLACES, ROUND_HALF_EVEN)
-    rounded = f"{amount:,.2f}" if amount >= Decimal("0.1") else f"{amount:f}".rstrip("0").rstrip(".")
-    least = "" if waste.get("cpu_tasks") == waste.get("memory_tasks") else "at least "
-    text = f"{least or 'about '}{rounded} USD, an estimate by the {price.what}, {price.usd:f} USD an hour, of {price.date}"
-    if price.basis not in ("given", "listed"):
-        text += f" ({price.basis})"
-    if (days := (datetime.date.today() - datetime.date.fromisoformat(price.date)).days) > OLD_DAYS:
-        text += f", {days} days old"
-    # Of a file that somebody else may have written: it stands in texts, and in the data of pages.
-    return WasteCost(f"{amount:f}", "USD", price.basis, price.date, re.sub(r"[^\w .,()-]", "?", text))
+    return _price(usd, Decimal(row.vcpus), Decimal(row.memory_gib), instance_type=row.instance_type, region=row.region, model=model,
+                  basis=row.basis, date=row.date)
 
 
-def with_cost(text: str, line: str, cost: WasteCost | None) -> str:
-    """A text, or a page, in which the line of the waste has its cost."""
-    line = line.strip("\n")
-    return text if cost is None or not line else text.replace(line, f"{line}; {cost.text}")
+def chosen_path() -> Path:
+    """Where the price that somebody has chosen is kept, beside the imported ones."""
+    return store_path().with_name("price.json")
+
+
+def choose_price(kind: str, region: str | None, model: str) -> HourlyPrice:
+    """Keeps an imported price as that of reports of machines that don't say their type. Raises InvalidArgumentError,
+    RecordingError."""
+    found = _of_list(kind, region)
+    if not found:
+        raise InvalidArgumentError(f"no price of {shown(kind)} is known" + ("" if region is None else f" in {shown(region)}"),
+                                   "tracer prices show lists those of a type")
+    if len(found) > 1:
+        regions = ", ".join(sorted({row.region for row in found}))
+        raise InvalidArgumentError(f"{kind} has several prices: {regions}", "name one with --region")
+    price = _of_row(found[0], model)
+    if price is None:
+        raise InvalidArgumentError(f"the list has no {model} price of {kind}, or not its size", "tracer prices show shows what it has")
+    target = chosen_path()
+    temporary = target.with_suffix(".new")
+    try:
+        temporary.write_text(price.to_json() + "\n", encoding="utf-8")
+        os.replace(temporary, target)
+    except OSError as error:
+        raise RecordingError.of("TRC114", error.errno, f"can't write {target}: {error.strerror}",
+                                "name a folder that you may write to in XDG_DATA_HOME") from None
+    return price
