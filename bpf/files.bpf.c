@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Which regular files tracked processes have used: each at its last close, when all is known of it. Folded by process
- * and file.
+ * Which regular files tracked processes have used: each at its last close, when all is known of it, and as it is
+ * renamed or deleted. Folded by process and file.
  */
 #include "kernel_types.h"
 
@@ -10,41 +10,12 @@
 #include <bpf/bpf_core_read.h>
 
 #include "wire.h"
-#include "common/emit.h"
-#include "common/kernfs.h"
-#include "common/records.h"
-#include "common/told_apart.h"
 #include "current_process.h"
+#include "file_moves.h"
+#include "file_sums.h"
 #include "shown_pid.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-#define PATH_MASK 2047
-#define MOST_PATH_BYTES 1536 /* with the last name */
-#define MOST_STEPS 64	     /* components and mount points */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 32768);
-	__type(key, struct tracer_file_key);
-	__type(value, struct tracer_file_sums);
-} file_uses SEC(".maps");
-
-/* User space, which knows the rules, adds a file when it has seen its path. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct tracer_noise_key);
-	__type(value, __u8);
-} noise_files SEC(".maps");
-
-/* By their magic numbers. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 64);
-	__type(key, __u32);
-	__type(value, __u8);
-} noise_filesystems SEC(".maps");
 
 /* When tracked processes have opened files that are still open: by the kernel's handle of the open file. */
 struct tracer_opened_file {
@@ -58,100 +29,17 @@ struct {
 	__type(value, struct tracer_opened_file);
 } opened_files SEC(".maps");
 
-struct tracer_path_buffer {
-	/* Kept in memory, where the verifier knows nothing of them. */
-	volatile __u32 used;
-	volatile __u32 reserved;
-	volatile __u64 entry;
-	volatile __u64 mount;
-	volatile __u64 mount_root;
-	struct tracer_file_sums sums;
-	__u8 bytes[PATH_MASK + 1 + MAX_NAME + 1];
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct tracer_path_buffer);
-} path_buffer SEC(".maps");
-
-const volatile __u64 most_files = 8192; /* of a process, noise among them */
-__u32 teacher = 0;			/* the process that closes files of its own, to see whether this works */
-__u32 learning = 0;			/* it does so now */
-__u64 taught = 0;			/* how many of these were seen */
-__u64 file_cache = 0;			/* where the kernel takes files from */
-const volatile __u8 sees_opens = 0;	/* file_opened is attached */
-
-static __always_inline void append_path_name(struct tracer_path_buffer *to, struct dentry *entry)
-{
-	__u32 offset = to->used & PATH_MASK;
-	__u32 length = BPF_CORE_READ(entry, d_name.len) & MAX_NAME;
-
-	if (bpf_probe_read_kernel(&to->bytes[offset], length, BPF_CORE_READ(entry, d_name.name)) < 0)
-		length = 0;
-	offset += length;
-	to->bytes[offset & PATH_MASK] = 0;
-	to->used = offset + 1;
-}
-
-/* Up to the top of the tree of mounts: absolute on the host, whatever the process's root. False: its beginning is
- * missing. */
-static __noinline bool append_host_path(struct tracer_path_buffer *to, struct file *file)
-{
-	struct vfsmount *shown = BPF_CORE_READ(file, f_path.mnt);
-	__u32 limit = to->used + MOST_PATH_BYTES - MAX_NAME;
-
-	to->entry = (__u64)BPF_CORE_READ(file, f_path.dentry);
-	to->mount = (__u64)shown - bpf_core_field_offset(struct mount, mnt);
-	to->mount_root = (__u64)BPF_CORE_READ(shown, mnt_root);
-	for (__u32 i = 0; i < MOST_STEPS; i++) {
-		struct mount *within = (void *)to->mount;
-		struct dentry *entry = (void *)to->entry;
-
-		if (to->used >= limit)
-			return false;
-		if ((__u64)entry == to->mount_root) {
-			struct mount *above = BPF_CORE_READ(within, mnt_parent);
-			/* Where a mount was that was taken off the tree nobody knows. */
-			if (above == within || !above)
-				return BPF_CORE_READ(within, mnt_ns) != NULL;
-			to->entry = (__u64)BPF_CORE_READ(within, mnt_mountpoint);
-			to->mount = (__u64)above;
-			to->mount_root = (__u64)BPF_CORE_READ(above, mnt.mnt_root);
-			continue;
-		}
-		struct dentry *parent = BPF_CORE_READ(entry, d_parent);
-		if (parent == entry)
-			return true;
-		append_path_name(to, entry);
-		to->entry = (__u64)parent;
-	}
-	return false;
-}
-
-/* A mount that no path leads to: of shared memory, for example. */
-static __always_inline bool is_internal(struct file *file)
-{
-	struct mount *mount = (void *)BPF_CORE_READ(file, f_path.mnt) - bpf_core_field_offset(struct mount, mnt);
-
-	return (__s64)BPF_CORE_READ(mount, mnt_ns) == MNT_NS_INTERNAL;
-}
-
-static __always_inline __u64 place_of(struct file *file)
-{
-	__u64 mount = (__u64)BPF_CORE_READ(file, f_path.mnt);
-
-	return BPF_CORE_READ(file, f_path.dentry, d_name.hash_len) ^ (mount * 0x9e3779b97f4a7c15ULL);
-}
+__u32 teacher = 0;		    /* the process that closes files of its own, to see whether this works */
+__u32 learning = 0;		    /* it does so now */
+__u64 taught = 0;		    /* how many of these were seen */
+__u64 file_cache = 0;		    /* where the kernel takes files from */
+const volatile __u8 sees_opens = 0; /* file_opened is attached */
 
 /* What was just made is another file than the one that was known under its number. */
-static __always_inline bool is_noise(struct file *file, struct inode *inode, const struct tracer_file_key *key)
+static __always_inline bool is_noise(struct file *file, struct inode *inode, const struct tracer_file_key *key,
+				     __u64 place)
 {
-	__u32 magic = BPF_CORE_READ(inode, i_sb, s_magic);
-	struct tracer_noise_key noise = {key->inode, place_of(file), key->device, key->generation};
-
-	return bpf_map_lookup_elem(&noise_filesystems, &magic) ||
-	       (!(BPF_CORE_READ(file, f_mode) & FMODE_CREATED) && bpf_map_lookup_elem(&noise_files, &noise));
+	return is_on_noise(inode) || (!(BPF_CORE_READ(file, f_mode) & FMODE_CREATED) && is_known_noise(key, place));
 }
 
 /* Its name is gone, though it was open. */
@@ -204,104 +92,53 @@ static __always_inline void add_open(struct tracer_file_sums *sums, struct file 
 	bpf_map_delete_elem(&opened_files, &key);
 }
 
-static __always_inline int send_use(struct tracer_path_buffer *buffer, const struct tracer_process *process,
-				    const struct tracer_file_key *key, struct tracer_file_sums *sums, struct file *file,
-				    bool fresh)
-{
-	struct tracer_wire_file_use *record = (void *)buffer->bytes;
-
-	__builtin_memset(record, 0, sizeof(*record));
-	fill_identity(&record->identity, process);
-	record->key = *key;
-	record->sums = *sums;
-	record->fresh = fresh;
-	record->place = place_of(file);
-	record->more_opens = sums->opens - sums->sent_opens;
-	buffer->used = sizeof(*record);
-	if (fresh && key->inode) {
-		struct super_block *super = BPF_CORE_READ(file, f_inode, i_sb);
-
-		bpf_probe_read_kernel_str(record->filesystem, sizeof(record->filesystem),
-					  BPF_CORE_READ(super, s_type, name));
-		if (bpf_core_field_exists(super->s_subtype))
-			bpf_probe_read_kernel_str(record->subtype, sizeof(record->subtype),
-						  BPF_CORE_READ(super, s_subtype));
-		record->path_cut = !append_host_path(buffer, file);
-	}
-	__u32 size = buffer->used & PATH_MASK;
-	record->path_size = size - sizeof(*record);
-	fill_header(&record->header, TRACER_WIRE_FILE_USE, size, process->pid, process->start_ns,
-		    bpf_ktime_get_boot_ns());
-	if (!send_within_share(record, size)) {
-		sums->sent_opens = sums->opens;
-		return 0;
-	}
-	count_loss(TRACER_LOSS_RING_FILE_USE);
-	/* The path comes with the next close. */
-	if (fresh)
-		bpf_map_delete_elem(&file_uses, key);
-	return 0;
-}
-
-/* Begins the sums of a file of this process; sets `fresh`, unless another CPU has just begun them. */
-static __always_inline struct tracer_file_sums *begin_sums(struct tracer_path_buffer *buffer,
-							   const struct tracer_file_key *key, bool *fresh)
-{
-	__builtin_memset(&buffer->sums, 0, sizeof(buffer->sums));
-	*fresh = bpf_map_update_elem(&file_uses, key, &buffer->sums, BPF_NOEXIST) == 0;
-	return bpf_map_lookup_elem(&file_uses, key);
-}
-
 static __always_inline int add_file(struct file *file, struct inode *inode, const struct tracer_process *process)
 {
-	__u32 slot = 0;
-	struct tracer_file_key key = {.start_ns = process->start_ns, .pid = bpf_get_current_pid_tgid() >> 32};
-	struct tracer_path_buffer *buffer = bpf_map_lookup_elem(&path_buffer, &slot);
+	struct tracer_path_buffer *buffer = buffer_at(BUFFER_OF_CLOSES);
+	struct vfsmount *mount = BPF_CORE_READ(file, f_path.mnt);
+	struct dentry *entry = BPF_CORE_READ(file, f_path.dentry);
+	__u64 place = place_of(mount, entry);
+	struct tracer_file_key key;
 	bool fresh = false;
 
 	if (!buffer)
 		return 0;
-	key.inode = BPF_CORE_READ(inode, i_ino);
-	key.device = BPF_CORE_READ(inode, i_sb, s_dev);
-	key.generation = BPF_CORE_READ(inode, i_generation);
-	if (is_noise(file, inode, &key))
+	fill_file_key(&key, process, inode);
+	if (is_noise(file, inode, &key, place))
 		return 0;
-	if (is_unlinked(BPF_CORE_READ(file, f_path.dentry), inode)) {
+	if (is_unlinked(entry, inode)) {
 		key.inode = key.device = 0;
 		key.generation = 1;
 	}
-	struct tracer_file_sums *sums = bpf_map_lookup_elem(&file_uses, &key);
-	if (!sums && key.inode && !has_room(process->start_ns, process->pid, most_files)) {
-		key.inode = key.device = key.generation = 0;
-		sums = bpf_map_lookup_elem(&file_uses, &key);
-	}
+	struct tracer_file_sums *sums = sums_of_file(&key, process, &fresh);
 	if (!sums)
-		sums = begin_sums(buffer, &key, &fresh);
-	if (!sums) {
-		count_loss(TRACER_LOSS_RING_FILE_USE);
 		return 0;
-	}
-	/* A file is made only once: this is another, whose number was given again. What was not sent of the one before
-	 * is given up with it. */
-	if (key.inode && sums->created && (BPF_CORE_READ(file, f_mode) & FMODE_CREATED)) {
-		if (sums->opens > sums->sent_opens)
-			count_loss(TRACER_LOSS_RING_FILE_USE);
-		__builtin_memset(sums, 0, sizeof(*sums));
+	/* A file is made only once, and is not used by a name once it was deleted. */
+	if (key.inode && (sums->created || sums->deletes) && (BPF_CORE_READ(file, f_mode) & FMODE_CREATED)) {
+		begin_anew(sums);
 		fresh = true;
 	}
 	add_open(sums, file, inode);
 	add_close(sums, file, inode);
-	if (!fresh && sums->opens < 2 * sums->sent_opens)
+	if (!fresh && !have_doubled(sums))
 		return 0;
-	return send_use(buffer, process, &key, sums, file, fresh);
+	struct tracer_wire_file_use *record = begin_use(buffer, process, &key, sums, fresh);
+	record->place = place;
+	if (fresh && key.inode) {
+		name_filesystem(record, inode);
+		record->path_cut = !append_host_path(buffer, mount, entry);
+		end_path(buffer, record);
+	}
+	send_use(buffer, process, &key, sums);
+	return 0;
 }
 
 /* A regular file that a program opened by a name. */
 static __always_inline bool is_of_interest(struct file *file, struct inode *inode)
 {
 	return !(BPF_CORE_READ(file, f_mode) & (FMODE_PATH | FMODE_NOACCOUNT)) &&
-	       !(BPF_CORE_READ(file, f_flags) & FMODE_EXEC) && inode &&
-	       (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFREG && !is_internal(file);
+	       !(BPF_CORE_READ(file, f_flags) & FMODE_EXEC) && is_regular(inode) &&
+	       !is_internal(BPF_CORE_READ(file, f_path.mnt));
 }
 
 static __always_inline int file_closed(struct file *file)
@@ -363,4 +200,37 @@ int file_freed(struct tracer_freed *freed)
 		file_cache = (__u64)cache;
 	}
 	return file_closed(freed->object);
+}
+
+/* Called for what a call of the host names, with the mount; once it may be done, it is tried at once. */
+SEC("fexit/security_path_rename")
+int BPF_PROG(rename_begins, const struct path *from, struct dentry *entry, const struct path *to, struct dentry *target,
+	     unsigned int flags, int denied)
+{
+	return denied ? 0 : move_begins(BPF_CORE_READ(from, mnt), entry, target, flags & RENAME_EXCHANGE);
+}
+
+SEC("fexit/vfs_rename")
+int BPF_PROG(rename_ends, struct renamedata *renamed, int failed)
+{
+	return rename_ended((__u64)BPF_CORE_READ(renamed, old_dentry), failed);
+}
+
+SEC("fexit/security_path_unlink")
+int BPF_PROG(delete_begins, const struct path *folder, struct dentry *entry, int denied)
+{
+	return denied ? 0 : move_begins(BPF_CORE_READ(folder, mnt), entry, NULL, false);
+}
+
+SEC("fexit/vfs_unlink")
+int BPF_PROG(delete_ends, void *mapping, struct inode *folder, struct dentry *entry, void *delegated, int failed)
+{
+	return delete_ended((__u64)entry, failed);
+}
+
+/* Likewise, before 5.12: without how the mount maps users. */
+SEC("fexit/vfs_unlink")
+int BPF_PROG(delete_ends_unmapped, struct inode *folder, struct dentry *entry, void *delegated, int failed)
+{
+	return delete_ended((__u64)entry, failed);
 }

@@ -119,6 +119,7 @@ struct inode {
 	__u16 i_mode;
 	kuid_t i_uid;
 	__s64 i_size;
+	unsigned int i_nlink;
 	unsigned long i_ino;
 	__u32 i_generation;
 	struct super_block *i_sb;
@@ -169,6 +170,11 @@ struct file {
 	unsigned int f_mode;
 	unsigned int f_flags;
 	__s64 f_pos;
+};
+
+/* What is renamed. Since 9fe61450972d ("namei: introduce struct renamedata", 5.12), and in stable releases. */
+struct renamedata {
+	struct dentry *old_dentry;
 };
 
 /* From which the kernel takes its structures, by its name. */

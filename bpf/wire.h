@@ -288,11 +288,11 @@ struct tracer_file_key {
 /* What a process has done with a file, in all, up to its last close. */
 struct tracer_file_sums {
 	__u64 opens;
-	__u64 sent_opens; /* when the record was sent last; it is sent again when they have doubled */
+	__u64 sent_opens; /* when the record was sent last; it is sent again when all that is counted has doubled */
 	__u64 read_bytes; /* by positions at the close; see *_unknown */
 	__u64 written_bytes;
 	__u64 size_bytes; /* at the last close */
-	__u64 closed_ns;  /* the last close, by the boot clock */
+	__u64 closed_ns;  /* the last close, by the boot clock; without one: the last rename or delete */
 	/* 0 or 1, apart from each other, as several CPUs may write them at once. */
 	__u8 read_unknown;  /* a position does not say how much was read */
 	__u8 write_unknown; /* likewise */
@@ -300,13 +300,24 @@ struct tracer_file_sums {
 	__u8 reads;	    /* opened for reading */
 	__u8 writes;
 	__u8 open_unknown; /* an open was not seen */
-	__u8 reserved[2];
-	__u64 opened_ns; /* the first open, by the boot clock; 0: none was seen */
+	__u8 moves_unseen; /* this kernel shows no renames and deletes */
+	__u8 reserved;
+	__u64 opened_ns;    /* the first open, by the boot clock; 0: none was seen */
+	__u32 renames;	    /* by this process, as all that follows */
+	__u32 deletes;	    /* of its last name */
+	__u32 sent_renames; /* when the record was sent last, as sent_opens */
+	__u32 sent_deletes;
 };
 
 #define TRACER_FILESYSTEM_SIZE 16
+#define TRACER_FILE_CLOSED 0
+#define TRACER_FILE_RENAMED 1
+#define TRACER_FILE_DELETED 2
 
-/* Followed by path_size bytes: path components, leaf first, each ended by NUL; only with `fresh`. */
+/*
+ * Followed by path_size bytes: path components, leaf first, each ended by NUL; only where the sums began, or it is
+ * renamed or deleted: its path before. Then, of a rename, by new_path_size bytes: likewise, its path afterwards.
+ */
 struct tracer_wire_file_use {
 	struct tracer_wire_header header;
 	struct tracer_wire_identity identity;
@@ -314,10 +325,15 @@ struct tracer_wire_file_use {
 	struct tracer_file_sums sums;
 	__u64 place;	  /* as in struct tracer_noise_key */
 	__u64 more_opens; /* since the record that was sent before */
+	__u32 more_renames;
+	__u32 more_deletes;
 	__u32 path_size;
-	__u8 fresh;    /* the sums began with this close */
+	__u32 new_path_size;
+	__u8 fresh;    /* the sums began with this record */
+	__u8 change;   /* TRACER_FILE_* */
 	__u8 path_cut; /* its beginning is missing */
-	__u8 reserved[2];
+	__u8 new_path_cut;
+	__u32 reserved;
 	char filesystem[TRACER_FILESYSTEM_SIZE]; /* with the path: its kind; cut when longer */
 	char subtype[TRACER_FILESYSTEM_SIZE];	 /* and, of FUSE, what serves it; empty: not known */
 };

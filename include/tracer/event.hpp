@@ -90,16 +90,17 @@ struct OwnWork {
 };
 
 /// A regular file that a process used: all its uses up to the process's end, or the session's. A use counts at the last
-/// close of what an open made, for the process that closed it. Each file of a process has one event; beyond 1,024
-/// files, the rest is folded.
+/// close of what an open made, for the process that closed it. Renames and deletes are uses, too. Each file of a
+/// process has one event; beyond 1,024 files, the rest is folded.
 struct FileUse {
   static constexpr EventKind kKind = EventKind::kFileUse;
   std::uint64_t time_ns = 0;               ///< When the process ended; what lives on: the session.
-  std::shared_ptr<const Process> process;  ///< Never null: who closed it.
+  std::shared_ptr<const Process> process;  ///< Never null: who closed, renamed or deleted it.
   /// Absolute, from the top of the mounts that the process sees, whatever its root folder. Absent: see `folded`.
   std::optional<std::string> path;
-  std::optional<std::string>
-      path_at;            ///< "close": it had this path at the first of these closes. Absent without a path.
+  /// "close": it had this path at the first of these closes. Of a file that this process did not close before: "rename"
+  /// or "delete", just before that. Absent without a path.
+  std::optional<std::string> path_at;
   bool path_cut = false;  ///< The path's beginning is missing.
   /// Several files in one event: "unlinked" (removed before their last close) or "others" (beyond 1,024 of a process).
   std::optional<std::string> folded;
@@ -117,8 +118,14 @@ struct FileUse {
   /// The earliest of these opens, by whoever opened it. Absent: this kernel's hooks see closes only, or it was opened
   /// before it could be seen.
   std::optional<std::uint64_t> first_open_ns;
-  std::uint64_t last_close_ns = 0;
+  std::uint64_t last_close_ns = 0;             ///< With 0 opens: when it was renamed or deleted last.
   std::optional<std::string> filesystem = {};  ///< Its kind: "ext4", "nfs4", "fuse.sshfs" … Absent with `folded`.
+  /// As `path`, after the last rename by this process; begins with "…" where it is cut. Absent: it did not rename it.
+  std::optional<std::string> renamed_to = {};
+  std::optional<std::uint64_t> renames = {};  ///< By this process. Absent: this kernel's hooks don't show them.
+  /// How often this process took the last name from the file, be it by a rename of another to that name. Absent:
+  /// likewise.
+  std::optional<std::uint64_t> deletes = {};
 };
 
 /// Memory had run out, in a cgroup with a limit or on the host, and the kernel chose this process to be killed.

@@ -81,7 +81,9 @@ inline constexpr std::array kFamilies = {
                .name = "files",
                .use = FamilyUse::kByDefault,
                .brings = "file_use: the files that each process used",
-               .needs = "tracing of functions (fentry; on arm64 from Linux 6.4), or Linux 6.7",
+               .needs =
+                   "tracing of functions (fentry; on arm64 from Linux 6.4), or Linux 6.7, then without renames and "
+                   "deletes",
                .losses = "ring_full_file_use",
                .options = ""},
     FamilyInfo{.family = Family::kNetwork,

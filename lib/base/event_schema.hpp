@@ -165,7 +165,9 @@ struct Schema<FileUse> {
       field(14, "written_bytes", &FileUse::written_bytes, Unit::kBytes),
       field(15, "size_bytes", &FileUse::size_bytes, Unit::kBytes),
       field(16, "first_open_ns", &FileUse::first_open_ns, Unit::kNs),
-      field(17, "last_close_ns", &FileUse::last_close_ns, Unit::kNs), field(18, "filesystem", &FileUse::filesystem));
+      field(17, "last_close_ns", &FileUse::last_close_ns, Unit::kNs), field(18, "filesystem", &FileUse::filesystem),
+      field(19, "renamed_to", &FileUse::renamed_to), field(20, "renames", &FileUse::renames, Unit::kCount),
+      field(21, "deletes", &FileUse::deletes, Unit::kCount));
 };
 
 template <>

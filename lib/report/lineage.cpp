@@ -83,19 +83,59 @@ void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t
     folded_opens_ += use.opens;
     return;
   }
-  if (uses_.size() >= kMostUses || path_bytes_ + use.path->size() > kMostPathBytes) {
+  const std::size_t bytes = use.path->size() + (use.renamed_to ? use.renamed_to->size() : 0);
+  if (uses_.size() >= kMostUses || path_bytes_ + bytes > kMostPathBytes) {
     ++left_out_;
     return;
   }
-  const auto [path, fresh] = path_places_.try_emplace(*use.path, paths_.size());
-  if (fresh) {
-    paths_.push_back(&path->first);
-    path_bytes_ += use.path->size();
-  }
-  uses_.push_back({task_of(*use.process->context), path->second, host, use.device.value_or(0), use.inode.value_or(0),
-                   use.last_close_ns + wall_offset_ns, use.opens, use.read_bytes, use.written_bytes,
-                   use.size_bytes.value_or(0), use.opened_to_read, use.opened_to_write, use.created});
+  Use& added = uses_.emplace_back(
+      Use{task_of(*use.process->context), place_of(*use.path), host, use.device.value_or(0), use.inode.value_or(0),
+          use.last_close_ns + wall_offset_ns, use.opens, use.read_bytes, use.written_bytes, use.size_bytes.value_or(0),
+          use.opened_to_read, use.opened_to_write, use.created, std::nullopt, use.renames.has_value(), std::nullopt});
+  if (use.renamed_to) added.renamed_to = place_of(*use.renamed_to);
+  // After its last close, but nobody knows when.
+  if (use.deletes.value_or(0) != 0)
+    added.deleted_ns = (use.opens == 0 ? use.last_close_ns : use.time_ns) + wall_offset_ns;
 }
+
+std::size_t LineageBuilder::place_of(const std::string& path) {
+  const auto [at, fresh] = path_places_.try_emplace(path, paths_.size());
+  if (fresh) {
+    paths_.push_back(&at->first);
+    path_bytes_ += path.size();
+  }
+  return at->second;
+}
+
+/// The names of a file over time.
+class LineageBuilder::Names {
+ public:
+  /// By its first use.
+  explicit Names(const Use& use) : last_(use.path) {}
+  /// Whoever made the file that is used, made this one.
+  bool fit(const Use& use) const { return use.path == last_ || use.renamed_to == last_ || is_gone(use.path); }
+  /// Later than those before. Returns what the file is called then, in this order.
+  std::vector<std::size_t> add(const Use& use) {
+    std::vector<std::size_t> names;
+    // By a name that it has no more whoever opened it before can still close it.
+    if (!is_gone(use.path)) names.push_back(use.path);
+    if (use.renamed_to) {
+      if (!is_gone(use.path)) gone_.push_back(use.path);
+      if (gone_.size() > kMostGone) gone_.erase(gone_.begin());
+      std::erase(gone_, *use.renamed_to);
+      names.push_back(*use.renamed_to);
+    }
+    if (!names.empty()) last_ = names.back();
+    return names;
+  }
+
+ private:
+  static constexpr std::size_t kMostGone = 16;
+  bool is_gone(std::size_t name) const { return std::find(gone_.begin(), gone_.end(), name) != gone_.end(); }
+
+  std::size_t last_;
+  std::vector<std::size_t> gone_;  ///< That renames took from it.
+};
 
 LineageGraph LineageBuilder::build() const {
   LineageGraph lineage;
@@ -107,23 +147,34 @@ LineageGraph LineageBuilder::build() const {
   for (const Use& use : uses_) uses.push_back(&use);
   std::stable_sort(uses.begin(), uses.end(), [](const Use* a, const Use* b) { return a->close_ns < b->close_ns; });
   std::map<std::tuple<std::size_t, std::uint64_t, std::uint64_t>, std::size_t> places;
+  struct Life {
+    Names names;
+    std::optional<std::uint64_t> deleted_ns = {};
+
+    bool may_be_made_by(const Use& use) const { return names.fit(use) && !(deleted_ns && use.close_ns > *deleted_ns); }
+  };
+  std::vector<Life> lives;
   struct Modes {
     bool reads = false;
     bool writes = false;
   };
   std::map<std::pair<std::size_t, std::size_t>, Modes> edges;
   for (const Use* use : uses) {
-    const std::string& path = *paths_[use->path];
     const auto [at, fresh] = places.try_emplace({use->host, use->device, use->inode}, lineage.files.size());
     // The inode of a file that is gone is given again.
-    const bool is_other = !fresh && use->created && lineage.files[at->second].path != path;
+    const bool is_other = !fresh && use->created && !lives[at->second].may_be_made_by(*use);
     if (is_other) at->second = lineage.files.size();
     if (fresh || is_other) {
-      lineage.files.emplace_back();
-      lineage.files.back().path = path;
+      lineage.files.emplace_back().path = *paths_[use->path];
+      lives.push_back({Names(*use)});
     }
     LineageFile& file = lineage.files[at->second];
-    add_path(file, path);
+    Life& life = lives[at->second];
+    for (const std::size_t name : life.names.add(*use)) add_path(file, *paths_[name]);
+    if (use->deleted_ns) life.deleted_ns = use->deleted_ns;
+    if (use->sees_moves) file.deleted = life.deleted_ns.has_value();
+    lineage.sees_moves = lineage.sees_moves || use->sees_moves;
+    if (!use->reads && !use->writes) continue;
     Modes& modes = edges[{use->task, at->second}];
     if (use->reads) {
       add_bytes(file.read_bytes, use->read_bytes, file.readers.empty());
@@ -140,8 +191,14 @@ LineageGraph LineageBuilder::build() const {
     file.opens += use->opens;
     file.size_bytes = use->size_bytes;
   }
+  // What was only renamed or deleted is no part of it.
+  std::vector<std::size_t> moved_to;
+  std::size_t kept = 0;
+  for (const LineageFile& file : lineage.files)
+    moved_to.push_back(file.readers.empty() && file.writers.empty() ? lineage.files.size() : kept++);
+  std::erase_if(lineage.files, [](const LineageFile& file) { return file.readers.empty() && file.writers.empty(); });
   for (const auto& [ends, modes] : edges)
-    lineage.edges.push_back({ends.first, ends.second,
+    lineage.edges.push_back({ends.first, moved_to[ends.second],
                              modes.reads && modes.writes ? FileMode::kReadWrite
                              : modes.writes              ? FileMode::kWrite
                                                          : FileMode::kRead});

@@ -33,9 +33,9 @@ enum class FileRole {
 };
 const char* to_string(FileRole role) noexcept;
 
-/// One file: the same inode of the same host and device, until an open makes another of it.
+/// A file that was read or written: the same inode of the same host and device, until an open makes another of it.
 struct LineageFile {
-  std::string path;                      ///< The last that was seen.
+  std::string path;                      ///< The last that was seen, or that it was renamed to.
   std::vector<std::string> other_paths;  ///< Of before it was renamed, or of other processes; 16 at most.
   FileRole role = FileRole::kInput;
   std::uint64_t opens = 0;
@@ -44,6 +44,7 @@ struct LineageFile {
   std::uint64_t size_bytes = 0;      ///< At the last close that was seen.
   std::vector<std::size_t> writers;  ///< Places in LineageGraph::tasks, in the order of their closes, each once.
   std::vector<std::size_t> readers;
+  std::optional<bool> deleted;  ///< Absent: the kernel did not show it.
 };
 
 enum class FileMode { kRead, kWrite, kReadWrite };
@@ -62,6 +63,7 @@ struct LineageGraph {
   std::uint64_t folded_opens = 0;  ///< Opens of files that are not told apart.
   std::uint64_t left_out = 0;      ///< Uses beyond LineageBuilder::kMostUses.
   bool seen = false;               ///< The recordings have uses of files at all.
+  bool sees_moves = false;         ///< And renames and deletes of them: null otherwise.
 };
 
 /// Collects uses of files. Bounded.
@@ -89,11 +91,16 @@ class LineageBuilder {
     bool reads;
     bool writes;
     bool created;
+    std::optional<std::size_t> renamed_to;
+    bool sees_moves;
+    std::optional<std::uint64_t> deleted_ns;  ///< At the latest.
   };
+  class Names;
   using TaskId = std::tuple<std::optional<Key>, std::optional<Key>>;
 
   void add_use(const FileUse& use, std::size_t host, std::uint64_t wall_offset_ns);
   std::size_t task_of(const Context& context);
+  std::size_t place_of(const std::string& path);
 
   std::vector<LineageTask> tasks_;
   std::map<TaskId, std::size_t> task_places_;

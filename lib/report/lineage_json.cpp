@@ -35,6 +35,7 @@ std::string to_json(const LineageGraph& lineage) {
         json.put("read_bytes", file.read_bytes);
         json.put("written_bytes", file.written_bytes);
         json.put("size_bytes", file.size_bytes);
+        json.put("deleted", file.deleted);
         json.put("written_by_tasks", file.writers.size());
         json.put("read_by_tasks", file.readers.size());
       });

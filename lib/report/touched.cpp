@@ -150,6 +150,7 @@ void Touched::add_to_file_system(const FileUse& use) {
 }
 
 void Touched::add(const FileUse& use) {
+  if (use.opens == 0) return;
   add_to_file_system(use);
   if (!use.path) return;
   const auto bytes_of_file = [](const File& file) { return bytes_of(file.sums); };

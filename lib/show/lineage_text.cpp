@@ -37,12 +37,19 @@ std::string rest_text(std::size_t rest, const char* one, const char* many) {
   return rest == 0 ? "" : "… " + format_count(rest, one, many) + " more";
 }
 
+bool is_deleted(const LineageFile& file) { return file.deleted.value_or(false); }
+
+std::string role_text(const LineageFile& file) {
+  return std::string(to_string(file.role)) + (is_deleted(file) ? ", deleted" : "");
+}
+
 /// What a reader of it must know.
 std::string footnotes(const LineageGraph& lineage) {
   std::string text;
   if (lineage.folded_opens != 0)
     text += fmt::format("not named: {} of unlinked files, or of more files than a process's first 1,024\n",
                         format_count(lineage.folded_opens, "open", "opens"));
+  if (!lineage.sees_moves) text += "not seen: renames and deletes, for which the kernel must let functions be traced\n";
   if (lineage.left_out != 0) text += fmt::format("left out: {}\n", format_count(lineage.left_out, "use", "uses"));
   return text;
 }
@@ -76,7 +83,8 @@ void add_files(Grid& grid, const LineageGraph& lineage, std::vector<const Lineag
   for (std::size_t i = 0; i < std::min(edges.size(), kMostFilesOfTask); ++i) {
     const LineageFile& file = lineage.files[edges[i]->file];
     const std::string others = others_of(lineage, reads ? file.writers : file.readers, edges[i]->task);
-    const std::string from = others.empty() ? "" : (reads ? "from " : "to ") + others;
+    std::string from = others.empty() ? "" : (reads ? "from " : "to ") + others;
+    if (is_deleted(file)) from += from.empty() ? "deleted" : ", deleted";
     grid.add({reads ? "  reads" : "  writes", visible(file.path, kMostPath), format_bytes(file.size_bytes), from});
   }
   if (edges.size() > kMostFilesOfTask)
@@ -85,20 +93,22 @@ void add_files(Grid& grid, const LineageGraph& lineage, std::vector<const Lineag
 
 std::string sums_text(const LineageGraph& lineage) {
   std::string text;
-  const auto add = [&](FileRole role, const char* what) {
+  const auto add = [&](const auto& counts, const char* what) {
     std::uint64_t files = 0;
     std::uint64_t bytes = 0;
     for (const LineageFile& file : lineage.files) {
-      if (file.role != role) continue;
+      if (!counts(file)) continue;
       ++files;
       bytes += file.size_bytes;
     }
     if (files != 0)
       text += fmt::format("{}: {}, {}\n", what, format_count(files, "file", "files"), format_bytes(bytes));
   };
-  add(FileRole::kInput, "read, and written by nobody here");
-  add(FileRole::kIntermediate, "written, and read afterwards");
-  add(FileRole::kOutput, "written, and not read afterwards");
+  const auto has = [](FileRole role) { return [role](const LineageFile& file) { return file.role == role; }; };
+  add(has(FileRole::kInput), "read, and written by nobody here");
+  add(has(FileRole::kIntermediate), "written, and read afterwards");
+  add(has(FileRole::kOutput), "written, and not read afterwards");
+  add(is_deleted, "deleted, of all these");
   return text;
 }
 
@@ -126,7 +136,7 @@ std::string files_text(const LineageGraph& lineage) {
   for (std::size_t i = 0; i < std::min(files.size(), kMostFiles); ++i) {
     const LineageFile& file = *files[i];
     grid.add({format_bytes(file.size_bytes), format_figure(file.read_bytes, format_bytes),
-              format_figure(file.written_bytes, format_bytes), std::to_string(file.opens), to_string(file.role),
+              format_figure(file.written_bytes, format_bytes), std::to_string(file.opens), role_text(file),
               name_of(lineage, file.writers), name_of(lineage, file.readers), visible(file.path, kMostPath)});
   }
   std::string text = grid.text();

@@ -167,8 +167,9 @@ struct FileRecord {
   std::string name;  ///< The last component, at most 63 bytes.
 };
 
-/// What a process has done with a regular file, in all, up to its last close of it.
+/// What a process has done with a regular file, in all, up to its last close of it, or up to its rename or delete.
 struct FileUseRecord {
+  enum class Change { kClosed, kRenamed, kDeleted };
   struct File {
     std::uint64_t inode = 0;  ///< 0: several files; those that were unlinked where generation is 1.
     std::uint32_t device = 0;
@@ -179,20 +180,29 @@ struct FileUseRecord {
   File file;
   std::uint32_t kernel_pid = 0;     ///< By which the source finds the sums again.
   std::uint64_t place = 0;          ///< Another for each name of the file.
-  std::optional<std::string> path;  ///< In the first record of a file.
+  Change change = Change::kClosed;  ///< What was done last.
+  std::optional<std::string> path;  ///< In the first record of a file; and with a change, before that.
   bool path_cut = false;
-  bool fresh = false;  ///< The sums began anew with this close.
+  std::optional<std::string> new_path;  ///< After a rename.
+  bool fresh = false;                   ///< The sums began anew with this record.
   std::uint64_t opens = 0;
-  std::uint64_t more_opens = 0;             ///< Since the record before.
+  std::optional<std::uint64_t> renames;  ///< Absent, as deletes: this kernel shows none.
+  std::optional<std::uint64_t> deletes;
+  std::uint64_t more_opens = 0;  ///< Since the record before, as the next two.
+  std::uint64_t more_renames = 0;
+  std::uint64_t more_deletes = 0;
   std::optional<std::uint64_t> read_bytes;  ///< Absent, as written_bytes: its positions don't say.
   std::optional<std::uint64_t> written_bytes;
   std::uint64_t size_bytes = 0;
-  std::uint64_t closed_ns = 0;
+  std::uint64_t closed_ns = 0;             ///< The last close; without one: the last rename or delete.
   std::optional<std::uint64_t> opened_ns;  ///< The first open. Absent: one of them was not seen.
   std::optional<std::string> filesystem;   ///< Its kind, with the path.
   bool created = false;
   bool reads = false;
   bool writes = false;
+
+  /// All that is counted; it only grows.
+  std::uint64_t uses() const noexcept { return opens + renames.value_or(0) + deletes.value_or(0); }
 };
 
 /// What a program has sent and received through sockets with one peer, in all.

@@ -57,6 +57,13 @@ class Check(support.TestCase):
                 self.assertEqual(family["problem"]["code"], "TRC119")
         text = self.tracerd("check").stdout
         self.assertIn("ok      loading and attaching programs", text)
+        files = next(family for family in report["families"] if family["name"] == "files")
+        if "vfs_rename" in files["mechanism"]:
+            self.assertIsNone(files["problem"])
+        else:
+            self.assertRegex(files["problem"]["message"], "^renames and deletes are not seen: this kernel .+")
+            self.assertTrue(files["problem"]["fix"])
+            self.assertIn("partly  files: renames and deletes are not seen: ", text)
         self.assertRegex(text, r"ok      cost of the family syscalls: slows each call of the host by [1-9][0-9]* ns")
 
     def test_where_bpf_is_refused(self):

@@ -27,6 +27,10 @@ class Lineage(support.TestCase):
             self.skipTest("no family files on this kernel")
         return recording
 
+    def shows_deletes(self):
+        families = json.loads(self.tracerd("check", "--json").stdout)["families"]
+        return any("vfs_unlink" in family["mechanism"] for family in families if family["name"] == "files")
+
     def lineage(self, recording):
         read = self.tracerd("lineage", "--json", recording)
         self.assertEqual((read.returncode, read.stderr), (0, ""))
@@ -45,6 +49,11 @@ class Lineage(support.TestCase):
         self.assertEqual(files["input.txt"]["role"], "intermediate")
         self.assertEqual((files["input.txt"]["read_by_tasks"], files["input.txt"]["read_bytes"]), (2, 2 * size))
         self.assertEqual(files["sum.txt"]["role"], "output")
+        if self.shows_deletes():
+            self.assertTrue(files["sum.txt"]["deleted"])
+            self.assertFalse(between["deleted"])
+        else:
+            self.assertFalse([one for one in lineage["files"] if "deleted" in one])
         names = {task.get("task_key"): task["name"] for task in lineage["tasks"]}
         edges = {(names[edge.get("task_key")], os.path.relpath(edge["path"], folder), edge["mode"])
                  for edge in lineage["edges"]}
@@ -65,6 +74,12 @@ class Lineage(support.TestCase):
         files = self.tracerd("files", recording)
         self.assertEqual((files.returncode, files.stderr), (0, ""))
         self.assertRegex(files.stdout, r"intermediate +make \(S1\) +use \(S1\) +\S+/sorted.txt")
+        unseen = "not seen: renames and deletes, for which the kernel must let functions be traced"
+        if self.shows_deletes():
+            self.assertRegex(files.stdout, r"output, deleted +use \(S1\) +\S+/sum.txt")
+            self.assertNotIn(unseen, files.stdout)
+        else:
+            self.assertIn(unseen, files.stdout)
 
     def test_a_recording_without_uses_says_so(self):
         recording = self.path("r.tracer")

@@ -79,7 +79,8 @@ class Pipeline:
             if event["kind"] != "file_use" or event["comm"] == "strace":
                 continue
             if event["folded"] is None:
-                cls.seen[event["path"]] += event["opens"]
+                path = event["renamed_to"] if event["path_at"] == "rename" else event["path"]
+                cls.seen[path] += event["opens"]
             else:
                 cls.folded[event["folded"]] += event["opens"]
 

@@ -9,9 +9,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include <tracer/check.hpp>
 
 #include "capture.hpp"
 #include "has_family.hpp"
@@ -47,7 +50,8 @@ std::map<std::string, tracer::FileUse> uses_below(const Capture& capture, std::u
     if (use.process->pid != pid) continue;
     const std::string path = use.path.value_or("");
     if (path.starts_with(folder + '/')) {
-      CHECK(use.path_at == "close");
+      CHECK((use.path_at == "close" || (use.path_at == "rename" && use.renames.value_or(0) != 0) ||
+             (use.path_at == "delete" && use.deletes.value_or(0) != 0)));
       CHECK(uses.emplace(path.substr(folder.size() + 1), use).second);
     } else if (use.folded) {
       CHECK(uses.emplace('(' + *use.folded + ')', use).second);
@@ -75,18 +79,20 @@ std::string filesystem_of(const std::string& path) {
   return kind;
 }
 
-/// The family files is attached to functions here.
-bool sees_functions() {
+/// What the family files is attached to here.
+std::string mechanism() {
   tracer::SessionOptions options;
   options.families = {tracer::Family::kFiles};
   tracer::Session session(options);
   session.start();
   const auto families = session.families();
   session.stop();
-  return std::any_of(families.begin(), families.end(), [](const tracer::FamilyState& state) {
-    return state.family == tracer::Family::kFiles && state.mechanism.starts_with("fentry");
-  });
+  for (const tracer::FamilyState& state : families)
+    if (state.family == tracer::Family::kFiles) return state.mechanism;
+  return "";
 }
+bool sees_functions() { return mechanism().starts_with("fentry"); }
+bool sees_moves() { return mechanism().find("vfs_rename, vfs_unlink") != std::string::npos; }
 
 struct Expected {
   std::uint64_t opens;
@@ -97,7 +103,8 @@ struct Expected {
 };
 
 void check_uses(std::map<std::string, tracer::FileUse> uses, const std::map<std::string, Expected>& expected) {
-  for (const auto& [name, each] : expected) {
+  for (const auto& [path, each] : expected) {
+    const std::string& name = path;
     CAPTURE(name);
     REQUIRE(uses.contains(name));
     const tracer::FileUse& use = uses.at(name);
@@ -123,7 +130,15 @@ TEST_CASE("each file that a program used is named as it was at its last close, w
   std::string deep;
   for (int i = 0; i < 40; ++i) deep += std::string(18, static_cast<char>('a' + i % 26)) + '/';
   const std::uint64_t inner = ::geteuid() == 0 ? 3 : 2;
-  const auto uses = uses_below(capture, static_cast<std::uint32_t>(capture.pid), folder.path());
+  auto uses = uses_below(capture, static_cast<std::uint32_t>(capture.pid), folder.path());
+  // Where its delete is seen, it has a name, but its use has none.
+  if (const auto gone = uses.extract("gone"); !gone.empty()) CHECK(gone.mapped().opens == 0);
+  // Where its rename is seen, it is called as it was before.
+  if (auto held = uses.extract("renamed_while_open"); !held.empty()) {
+    CHECK(held.mapped().renamed_to == folder.path() + "/renamed");
+    held.key() = "renamed";
+    uses.insert(std::move(held));
+  }
   check_uses(uses, {
                        // Opened to be made, read twice, read by a link, and once to append.
                        {"absolute", {4, 500, std::nullopt, 1005, true}},
@@ -201,4 +216,124 @@ TEST_CASE("beyond 1,024 files of a process the rest is folded, and no open is lo
   CHECK(opens >= kFiles + kOpens);
   // What is no test's own, such as a file that the C library reads.
   CHECK(opens <= kFiles + kOpens + 100);
+}
+
+namespace {
+
+struct ExpectedMove {
+  std::uint64_t opens;
+  std::string renamed_to;  ///< Below the folder; empty: it was not renamed.
+  std::uint64_t renames;
+  std::uint64_t deletes;
+  std::uint64_t size_bytes;
+};
+
+void check_moves(std::map<std::string, tracer::FileUse> uses, const std::string& folder,
+                 const std::map<std::string, ExpectedMove>& expected) {
+  for (const auto& [path, each] : expected) {
+    const std::string& name = path;
+    CAPTURE(name);
+    REQUIRE(uses.contains(name));
+    const tracer::FileUse& use = uses.at(name);
+    CHECK(use.opens == each.opens);
+    CHECK(use.renamed_to.value_or("") == (each.renamed_to.empty() ? "" : folder + '/' + each.renamed_to));
+    CHECK(use.renames == each.renames);
+    CHECK(use.deletes == each.deletes);
+    CHECK(use.size_bytes == each.size_bytes);
+    uses.erase(name);
+  }
+  for (const auto& [name, use] : uses) FAIL_CHECK("not used: " << name);
+}
+
+}  // namespace
+
+TEST_CASE("renames and deletes are named by what was done with success") {
+  const Folder folder;
+  const Capture capture = trace(truth::call("move_files", {folder.path()}));
+  if (!has_family(capture, "files")) return;
+  REQUIRE(capture.status == 0);
+  const bool seen = sees_moves();
+  auto uses = uses_below(capture, static_cast<std::uint32_t>(capture.pid), folder.path());
+  const auto by_child = uses_below(capture, static_cast<std::uint32_t>(capture.reported()), folder.path());
+  if (!seen) {
+    MESSAGE("SKIP: no renames and deletes on this kernel");
+    CHECK(by_child.empty());
+    CHECK(uses.size() > 10);
+    for (const auto& [path, use] : uses) {
+      const std::string& name = path;
+      CAPTURE(name);
+      CHECK(use.opens > 0);
+      CHECK_FALSE(use.renames.has_value());
+      CHECK_FALSE(use.deletes.has_value());
+      CHECK_FALSE(use.renamed_to.has_value());
+    }
+    return;
+  }
+  REQUIRE(uses.contains("(unlinked)"));
+  CHECK(uses.at("(unlinked)").opens == 1);
+  uses.erase("(unlinked)");
+  check_moves(std::move(uses), folder.path(),
+              {
+                  {"a.tmp", {1, "a", 1, 0, 10}},
+                  {"old", {1, "", 0, 1, 5}},
+                  {"new.tmp", {1, "old", 1, 0, 7}},
+                  {"across", {1, "sub/across", 1, 0, 3}},
+                  {"sub/at.tmp", {1, "sub/at", 1, 0, 4}},
+                  {"twice", {1, "sub/twice.2", 2, 0, 6}},
+                  {"left", {1, "right", 1, 0, 1}},
+                  {"right", {1, "left", 1, 0, 2}},
+                  {"folder/inner", {1, "", 0, 0, 8}},
+                  {"gone", {1, "", 0, 1, 9}},
+                  {"sub/gone_at", {1, "", 0, 1, 9}},
+                  {"one", {1, "", 0, 0, 1}},
+                  {"held", {0, "", 0, 1, 9}},
+                  {"kept", {1, "", 0, 0, 2}},
+                  {"sub/kept", {1, "", 0, 0, 2}},
+                  {"child.tmp", {1, "", 0, 0, 4}},
+                  {"child.gone", {1, "", 0, 0, 4}},
+              });
+  check_moves(by_child, folder.path(), {{"child.tmp", {0, "child", 1, 0, 4}}, {"child.gone", {0, "", 0, 1, 4}}});
+}
+
+TEST_CASE("each delete is counted, also of files beyond those that are told apart") {
+  constexpr std::uint64_t kFiles = 12'000;
+  const Folder folder;
+  const Capture capture = trace(truth::call("delete_many", {folder.path(), std::to_string(kFiles)}));
+  if (!has_family(capture, "files")) return;
+  REQUIRE(capture.status == 0);
+  if (!sees_moves()) {
+    MESSAGE("SKIP: no renames and deletes on this kernel");
+    return;
+  }
+  std::uint64_t deletes = 0;
+  std::uint64_t opens = 0;
+  const auto uses = uses_below(capture, static_cast<std::uint32_t>(capture.pid), folder.path());
+  for (const auto& [name, use] : uses) {
+    REQUIRE(use.deletes.has_value());
+    deletes += *use.deletes;
+    opens += use.opens;
+  }
+  // Where the reader is slow, some find no room in the ring.
+  const auto lost = capture.statistics.losses.find("ring_full_file_use");
+  const std::uint64_t missing = lost == capture.statistics.losses.end() ? 0 : lost->second;
+  CAPTURE(missing);
+  CHECK(uses.size() <= 1025);
+  CHECK(deletes <= kFiles);
+  CHECK(deletes + missing >= kFiles);
+  CHECK(opens + missing >= kFiles);
+}
+
+TEST_CASE("a kernel that does not show renames and deletes is named by the check, with the reason") {
+  const tracer::CheckReport report = tracer::check();
+  REQUIRE(report.usable());
+  const auto files = std::find_if(report.families.begin(), report.families.end(), [](const tracer::FamilyState& state) {
+    return state.family == tracer::Family::kFiles;
+  });
+  REQUIRE(files != report.families.end());
+  if (!files->active) return;
+  CAPTURE(files->mechanism);
+  CHECK(files->problem.has_value() != sees_moves());
+  if (!files->problem) return;
+  CHECK(files->problem->what.starts_with("renames and deletes are not seen"));
+  CHECK_FALSE(files->problem->fix.empty());
 }

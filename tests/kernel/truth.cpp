@@ -416,6 +416,8 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"live_in_containers", live_in_containers},
       {"work_behind_mount", work_behind_mount},
       {"use_files", use_files},
+      {"move_files", move_files},
+      {"delete_many", delete_many},
       {"open_twice", open_twice},
       {"use_network", use_network},
       {"wait_for_peers", wait_for_peers},

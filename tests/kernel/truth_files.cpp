@@ -175,6 +175,104 @@ int open_twice(const Arguments& arguments) {
   return 0;
 }
 
+namespace {
+
+/// From a folder to a folder; AT_FDCWD: by a path, or relative to the own folder.
+void move(int from_folder, const std::string& from, int to_folder, const std::string& to, unsigned flags = 0) {
+  if (::syscall(SYS_renameat2, from_folder, from.c_str(), to_folder, to.c_str(), flags) != 0) give_up(from.c_str());
+}
+
+void remove(int folder, const std::string& path) {
+  if (::unlinkat(folder, path.c_str(), 0) != 0) give_up(path.c_str());
+}
+
+void rename_by_names(const std::string& folder, int sub) {
+  make("a.tmp", 10);
+  if (::rename((folder + "/a.tmp").c_str(), (folder + "/a").c_str()) != 0) give_up("a");
+  make("old", 5);
+  make("new.tmp", 7);
+  move(AT_FDCWD, "new.tmp", AT_FDCWD, "old");
+  make("across", 3);
+  move(AT_FDCWD, "across", AT_FDCWD, "sub/across");
+  make("sub/at.tmp", 4);
+  move(sub, "at.tmp", sub, "at", RENAME_NOREPLACE);
+  make("twice", 6);
+  move(AT_FDCWD, "twice", sub, "twice.1");
+  move(sub, "twice.1", sub, "twice.2");
+  make("left", 1);
+  make("right", 2);
+  move(AT_FDCWD, "left", AT_FDCWD, "right", RENAME_EXCHANGE);
+  // A folder is no file, whatever is in it.
+  if (::mkdir("folder", 0700) != 0) give_up("folder");
+  make("folder/inner", 8);
+  move(AT_FDCWD, "folder", AT_FDCWD, "moved");
+}
+
+void delete_by_names(int sub) {
+  make("gone", 9);
+  remove(AT_FDCWD, "gone");
+  make("sub/gone_at", 9);
+  remove(sub, "gone_at");
+  make("one", 1);
+  if (::link("one", "two") != 0) give_up("link");
+  remove(AT_FDCWD, "one");
+  const int held = opened(::open("held", O_WRONLY | O_CREAT, 0600), "held");
+  put(held, 9);
+  remove(AT_FDCWD, "held");
+  ::close(held);
+  if (::symlink("a", "link") != 0) give_up("symlink");
+  remove(AT_FDCWD, "link");
+}
+
+/// Refused before anything is done, and only by the file system's rules.
+void try_in_vain(int sub) {
+  make("kept", 2);
+  make("sub/kept", 2);
+  if (::rename("kept", "no_such/x") == 0 || ::rename("kept", "sub") == 0) give_up("a folder was replaced");
+  if (::renameat2(AT_FDCWD, "kept", sub, "kept", RENAME_NOREPLACE) == 0) give_up("a file was replaced");
+  if (::unlink("no_such") == 0 || ::unlink("sub") == 0) give_up("a folder was deleted");
+  if (::link("kept", "kept.2") != 0 || ::rename("kept", "kept.2") != 0 || ::access("kept", F_OK) != 0)
+    give_up("one of two names of one file");
+  if (::geteuid() != 0) return;
+  constexpr uid_t kNobody = 65534;
+  if (::seteuid(kNobody) != 0) give_up("seteuid");
+  if (::unlinkat(sub, "kept", 0) == 0 || ::renameat(sub, "kept", sub, "x") == 0) give_up("without rights");
+  if (::seteuid(0) != 0) give_up("seteuid");
+}
+
+}  // namespace
+
+int move_files(const Arguments& arguments) {
+  const std::string& folder = arguments.at(0);
+  if (::chdir(folder.c_str()) != 0 || ::mkdir("sub", 0755) != 0) give_up("sub");
+  const int sub = opened(::open("sub", O_RDONLY | O_DIRECTORY), "sub");
+  rename_by_names(folder, sub);
+  delete_by_names(sub);
+  try_in_vain(sub);
+  make("child.tmp", 4);
+  make("child.gone", 4);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    move(AT_FDCWD, "child.tmp", AT_FDCWD, "child");
+    remove(AT_FDCWD, "child.gone");
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  report(static_cast<std::uint64_t>(child));
+  return status;
+}
+
+int delete_many(const Arguments& arguments) {
+  if (::chdir(arguments.at(0).c_str()) != 0) give_up("chdir");
+  for (long i = 0; i < number(arguments, 1); ++i) {
+    const std::string name = std::to_string(i);
+    make(name, 1);
+    remove(AT_FDCWD, name);
+  }
+  return 0;
+}
+
 int many_files(const Arguments& arguments) {
   const std::string& folder = arguments.at(0);
   for (long i = 0; i < number(arguments, 1); ++i) make(folder + "/file" + std::to_string(i), 1);

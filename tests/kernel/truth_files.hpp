@@ -16,4 +16,10 @@ int open_twice(const std::vector<std::string>& arguments);
 /// FOLDER: a child, and the threads of this process, use files together.
 int share_files(const std::vector<std::string>& arguments);
 
+/// FOLDER: renames and deletes files below it, in each way in which they can be named, and tries what fails. Reports
+/// the pid of a child that does so, too.
+int move_files(const std::vector<std::string>& arguments);
+/// FOLDER COUNT: makes so many files, and deletes them.
+int delete_many(const std::vector<std::string>& arguments);
+
 }  // namespace truth

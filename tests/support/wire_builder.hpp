@@ -350,6 +350,13 @@ struct FileUse {
   bool open_unknown = false;
   std::string filesystem = {};
   std::string subtype = {};
+  std::uint8_t change = TRACER_FILE_CLOSED;
+  std::string new_path = {};
+  std::uint32_t renames = 0;
+  std::uint32_t deletes = 0;
+  std::uint32_t more_renames = 0;
+  std::uint32_t more_deletes = 0;
+  bool moves_unseen = false;
 };
 
 inline Bytes file_use_record(const Who& who, const FileUse& use) {
@@ -375,11 +382,20 @@ inline Bytes file_use_record(const Who& who, const FileUse& use) {
   use.filesystem.copy(record.filesystem, sizeof record.filesystem);
   use.subtype.copy(record.subtype, sizeof record.subtype);
   record.fresh = use.fresh ? 1 : 0;
+  record.change = use.change;
+  record.sums.renames = use.renames;
+  record.sums.deletes = use.deletes;
+  record.sums.moves_unseen = use.moves_unseen ? 1 : 0;
+  record.more_renames = use.more_renames;
+  record.more_deletes = use.more_deletes;
   const std::string names = use.path.empty() ? "" : components(use.path);
+  const std::string new_names = use.new_path.empty() ? "" : components(use.new_path);
   record.path_size = static_cast<std::uint32_t>(names.size());
+  record.new_path_size = static_cast<std::uint32_t>(new_names.size());
   Bytes bytes;
   append(bytes, record);
   append_text(bytes, names);
+  append_text(bytes, new_names);
   return sized(std::move(bytes));
 }
 

@@ -65,6 +65,7 @@ std::vector<Bytes> one_of_each_kind() {
           wire::file_record(kFile),
           wire::oom_kill_record(kWho, 2500, "/a/b", 7),
           wire::file_use_record(kWho, {.path = "/a/b.bam"}),
+          wire::file_use_record(kWho, {.path = "/a/b.tmp", .change = TRACER_FILE_RENAMED, .new_path = "/a/b.bam"}),
           wire::cgroup_end_record(5, 2500, 7),
           wire::syscall_use_record(kWho, 257, {.calls = 3, .failed = 1, .duration_ns = 900, .error = 2})};
 }

@@ -9,7 +9,7 @@
 #include <tracer/event.hpp>
 
 #include "collect.hpp"
-#include "report/lineage.hpp"
+#include "correlate/joins/files.hpp"
 #include "rules/file_rules.hpp"
 #include "wire_builder.hpp"
 
@@ -145,6 +145,172 @@ TEST_CASE("files without a first record, and folded ones, have no path") {
   }
 }
 
+TEST_CASE("a process that renames what it wrote says so beside the path of its close") {
+  Stages stages;
+  stages.push(wire::start_record(kReader));
+  use(stages, {.closed_ns = 2000, .created = true, .writes = true, .path = "/d/a.tmp"});
+  use(stages, {.closed_ns = 2000,
+               .created = true,
+               .writes = true,
+               .path = "/d/a.tmp",
+               .fresh = false,
+               .change = TRACER_FILE_RENAMED,
+               .new_path = "/d/a.bak",
+               .renames = 1});
+  use(stages, {.closed_ns = 2000,
+               .created = true,
+               .writes = true,
+               .path = "/d/a.bak",
+               .fresh = false,
+               .change = TRACER_FILE_RENAMED,
+               .new_path = "/e/a",
+               .renames = 2});
+  end(stages, 0);
+  const auto uses = stages.all<FileUse>();
+  REQUIRE(uses.size() == 1);
+  CHECK(uses[0].path == "/d/a.tmp");
+  CHECK(uses[0].path_at == "close");
+  CHECK(uses[0].renamed_to == "/e/a");
+  CHECK(uses[0].renames == 2u);
+  CHECK(uses[0].deletes == 0u);
+  CHECK(uses[0].opens == 1);
+  CHECK(uses[0].last_close_ns == 2000);
+}
+
+TEST_CASE("who only renames or deletes a file has used it, with no open") {
+  Stages stages;
+  stages.push(wire::start_record(kReader));
+  use(stages, {.opens = 0,
+               .size_bytes = 7,
+               .closed_ns = 3000,
+               .path = "/d/a.tmp",
+               .filesystem = "ext4",
+               .change = TRACER_FILE_RENAMED,
+               .new_path = "/d/a",
+               .renames = 1});
+  use(stages, {.inode = 6, .opens = 0, .closed_ns = 4000, .path = "/d/b", .change = TRACER_FILE_DELETED, .deletes = 1});
+  end(stages, 0);
+  const auto uses = stages.all<FileUse>();
+  REQUIRE(uses.size() == 2);
+  for (const FileUse& each : uses) {
+    CHECK(each.opens == 0);
+    CHECK_FALSE(each.opened_to_read);
+    CHECK_FALSE(each.opened_to_write);
+    CHECK_FALSE(each.read_bytes.has_value());
+    CHECK_FALSE(each.written_bytes.has_value());
+    CHECK_FALSE(each.first_open_ns.has_value());
+  }
+  CHECK(uses[0].path == "/d/a.tmp");
+  CHECK(uses[0].path_at == "rename");
+  CHECK(uses[0].renamed_to == "/d/a");
+  CHECK(uses[0].last_close_ns == 3000);
+  CHECK(uses[0].size_bytes == 7u);
+  CHECK(uses[0].filesystem == "ext4");
+  CHECK(uses[1].path == "/d/b");
+  CHECK(uses[1].path_at == "delete");
+  CHECK_FALSE(uses[1].renamed_to.has_value());
+  CHECK(uses[1].renames == 0u);
+  CHECK(uses[1].deletes == 1u);
+}
+
+TEST_CASE("a file that is opened after its rename has its first open and its last close") {
+  Stages stages;
+  stages.push(wire::start_record(kReader));
+  use(stages, {.opens = 0,
+               .closed_ns = 3000,
+               .path = "/d/a.tmp",
+               .change = TRACER_FILE_RENAMED,
+               .new_path = "/d/a",
+               .renames = 1});
+  use(stages, {.opens = 1, .closed_ns = 5000, .reads = true, .fresh = false, .opened_ns = 4000, .renames = 1});
+  end(stages, 0);
+  const auto use = stages.last<FileUse>();
+  CHECK(use.path == "/d/a.tmp");
+  CHECK(use.path_at == "rename");
+  CHECK(use.opens == 1);
+  CHECK(use.renames == 1u);
+  CHECK(use.first_open_ns == 4000u);
+  CHECK(use.last_close_ns == 5000);
+}
+
+TEST_CASE("a kernel that shows no renames and deletes has none, and not 0") {
+  Stages stages;
+  stages.push(wire::start_record(kReader));
+  use(stages, {.closed_ns = 2000, .writes = true, .path = "/d/a", .moves_unseen = true});
+  use(stages, {.inode = 0, .device = 0, .generation = 1, .closed_ns = 2000, .writes = true, .moves_unseen = true});
+  use(stages, {.inode = 0, .device = 0, .generation = 0, .closed_ns = 2000, .writes = true, .moves_unseen = true});
+  end(stages, 0);
+  const auto uses = stages.all<FileUse>();
+  REQUIRE(uses.size() == 3);
+  for (const FileUse& each : uses) {
+    CHECK_FALSE(each.renames.has_value());
+    CHECK_FALSE(each.deletes.has_value());
+    CHECK_FALSE(each.renamed_to.has_value());
+  }
+}
+
+TEST_CASE("a file with the number of one that its process has deleted is another, though of the same name") {
+  Stages stages;
+  stages.push(wire::start_record(kReader));
+  use(stages, {.closed_ns = 2000, .created = true, .writes = true, .path = "/d/a"});
+  use(stages, {.closed_ns = 2000,
+               .created = true,
+               .writes = true,
+               .path = "/d/a",
+               .fresh = false,
+               .change = TRACER_FILE_DELETED,
+               .deletes = 1});
+  use(stages, {.closed_ns = 4000, .created = true, .writes = true, .path = "/d/a"});
+  end(stages, 0);
+  const auto uses = stages.all<FileUse>();
+  REQUIRE(uses.size() == 2);
+  CHECK(uses[0].deletes == 1u);
+  CHECK(uses[0].last_close_ns == 2000);
+  CHECK(uses[1].deletes == 0u);
+  CHECK(uses[1].last_close_ns == 4000);
+}
+
+TEST_CASE("renames and deletes of files beyond those that are told apart are counted") {
+  Stages stages;
+  stages.push(wire::start_record(kReader));
+  for (std::uint64_t i = 0; i < FilesJoin::kMostFilesOfProcess + 10; ++i) {
+    use(stages, {.inode = 100 + i,
+                 .opens = 0,
+                 .more_opens = 0,
+                 .closed_ns = 2000,
+                 .path = "/d/" + std::to_string(i),
+                 .change = TRACER_FILE_DELETED,
+                 .deletes = 1,
+                 .more_deletes = 1});
+  }
+  // Beyond what the kernel tells apart.
+  use(stages, {.inode = 0,
+               .device = 0,
+               .generation = 0,
+               .opens = 0,
+               .more_opens = 0,
+               .closed_ns = 3000,
+               .change = TRACER_FILE_DELETED,
+               .renames = 2,
+               .deletes = 3,
+               .more_renames = 2,
+               .more_deletes = 3});
+  end(stages, 0);
+  std::uint64_t named = 0;
+  for (const FileUse& each : stages.all<FileUse>()) {
+    if (each.path) {
+      ++named;
+      continue;
+    }
+    CHECK(each.folded == "others");
+    CHECK(each.opens == 0);
+    CHECK(each.renames == 2u);
+    CHECK(each.deletes == 13u);
+  }
+  CHECK(named == FilesJoin::kMostFilesOfProcess);
+  CHECK(stages.all<FileUse>().size() == named + 1);
+}
+
 TEST_CASE("what lives at the end is reported, once") {
   Stages stages;
   stages.push(wire::start_record(kReader));
@@ -184,81 +350,4 @@ TEST_CASE("mistakes in rules on files are told with their lines") {
   } catch (const Error& error) {
     CHECK(error.problems().size() == 3);
   }
-}
-
-namespace {
-
-/// A use of a file with this inode by the task of this name.
-void add(LineageBuilder& builder, const std::string& task, const std::string& path, std::uint64_t inode,
-         std::uint64_t close_ns, bool reads, bool writes, bool created = false) {
-  FileUse use;
-  auto context = std::make_shared<Context>();
-  context->run = "r";
-  context->run_key = Key{1};
-  context->task = task;
-  context->task_key = Key{std::hash<std::string>{}(task) | 1};
-  auto process = std::make_shared<Process>();
-  process->context = std::move(context);
-  use.process = std::move(process);
-  use.path = path;
-  use.device = 1;
-  use.inode = inode;
-  use.last_close_ns = close_ns;
-  use.opens = 1;
-  use.opened_to_read = reads;
-  use.opened_to_write = writes;
-  use.created = created;
-  use.size_bytes = 100;
-  if (reads && !writes) use.read_bytes = 100;
-  if (writes && !reads) use.written_bytes = 100;
-  builder.add(use, 0, 0);
-}
-
-const LineageFile& file_of(const LineageGraph& lineage, const std::string& path) {
-  for (const LineageFile& file : lineage.files)
-    if (file.path == path) return file;
-  FAIL("no " << path);
-  return lineage.files.front();
-}
-
-}  // namespace
-
-TEST_CASE("written by A, read by B: by the file, though it was renamed in between") {
-  LineageBuilder builder;
-  add(builder, "align", "/in.fq", 1, 10, true, false);
-  add(builder, "align", "/out.bam.tmp", 2, 20, false, true, true);
-  add(builder, "sort", "/out.bam", 2, 30, true, false);
-  add(builder, "sort", "/sorted.bam", 3, 40, false, true, true);
-  const LineageGraph lineage = builder.build();
-  CHECK(lineage.tasks.size() == 2);
-  REQUIRE(lineage.files.size() == 3);
-  CHECK(file_of(lineage, "/in.fq").role == FileRole::kInput);
-  CHECK(file_of(lineage, "/sorted.bam").role == FileRole::kOutput);
-  const LineageFile& between = file_of(lineage, "/out.bam");
-  CHECK(between.role == FileRole::kIntermediate);
-  CHECK(between.other_paths == std::vector<std::string>{"/out.bam.tmp"});
-  CHECK(between.writers == std::vector<std::size_t>{0});
-  CHECK(between.readers == std::vector<std::size_t>{1});
-  CHECK(lineage.edges.size() == 4);
-}
-
-TEST_CASE("an inode that is given again is another file") {
-  LineageBuilder builder;
-  add(builder, "a", "/tmp/x", 2, 10, false, true, true);
-  add(builder, "b", "/data/y", 2, 20, false, true, true);
-  add(builder, "c", "/data/y", 2, 30, true, false);
-  const LineageGraph lineage = builder.build();
-  REQUIRE(lineage.files.size() == 2);
-  CHECK(file_of(lineage, "/tmp/x").role == FileRole::kOutput);
-  CHECK(file_of(lineage, "/data/y").role == FileRole::kIntermediate);
-}
-
-TEST_CASE("the JSON of a lineage names tasks by their keys") {
-  LineageBuilder builder;
-  add(builder, "a", "/tmp/\"x\"", 2, 10, false, true, true);
-  const std::string json = to_json(builder.build());
-  CHECK(json.find("\"path\":\"/tmp/\\\"x\\\"\"") != std::string::npos);
-  CHECK(json.find("\"mode\":\"write\"") != std::string::npos);
-  CHECK(json.find("\"written_bytes\":100") != std::string::npos);
-  CHECK(json.find("\"task_key\":\"") != std::string::npos);
 }

@@ -96,6 +96,10 @@ TEST_CASE(
   summary.add(use_of("/d/ref.fa", "samtools faidx", 1 * kMiB));
   summary.add(use_of("/d/out.bam", "samtools sort", {}, 8 * kMiB));
   summary.add(use_of("/d/out.bam", "samtools index", {}));
+  FileUse renamed = use_of("/d/out.tmp", "mv", {});
+  renamed.opens = 0;
+  renamed.opened_to_read = false;
+  summary.add(renamed);
   const auto files = summary.files();
   REQUIRE(files.size() == 2);
   CHECK(files[0].path == "/d/out.bam");

@@ -1986,7 +1986,7 @@ class FileUse(Event):
         "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "path", "path_at", "path_cut", "folded", "device", "inode", "opens",
         "opened_to_read", "opened_to_write", "created", "read_bytes", "written_bytes", "size_bytes", "first_open_ns",
-        "last_close_ns", "filesystem",
+        "last_close_ns", "filesystem", "renamed_to", "renames", "deletes",
     )
     kind: ClassVar[str] = "file_use"
     time_ns: int
@@ -2053,10 +2053,10 @@ class FileUse(Event):
     """How each field of the context is known."""
     path: str | None
     """Absolute, from the top of the mounts that the process sees, whatever its root folder: the path at the first of
-    these closes. Up to 1,000 bytes and 48 components are never cut. None when: see `folded`. Source: `f_path`: names of
-    `dentry`, up through `mount`."""
+    these closes, or before the process's first rename or its delete, whichever came first. Up to 1,000 bytes and 48
+    components are never cut. None when: see `folded`. Source: `f_path`: names of `dentry`, up through `mount`."""
     path_at: str | None
-    """`close`. None when: `path` is None."""
+    """Which of these it was: `close`, `rename` or `delete`. None when: `path` is None."""
     path_cut: bool
     """The beginning of the path is missing: it is longer, or its mount was taken off meanwhile."""
     folded: str | None
@@ -2068,7 +2068,7 @@ class FileUse(Event):
     inode: int | None
     """Number of the file on it; may be given again once the file is gone. None when: `folded`. Source: `i_ino`."""
     opens: int
-    """Opens that ended by these closes. Source: counted."""
+    """Opens that ended by these closes; 0: the process only renamed or deleted it. Source: counted."""
     opened_to_read: bool
     """One of them was for that. Source: `f_mode`."""
     opened_to_write: bool
@@ -2084,17 +2084,29 @@ class FileUse(Event):
     written_bytes: int | None
     """Likewise. In bytes. None when: likewise, and if it was opened to append. Source: `f_pos`."""
     size_bytes: int | None
-    """Size at the last close. In bytes. None when: `folded`. Source: `i_size`."""
+    """Size at the last close, rename or delete. In bytes. None when: `folded`. Source: `i_size`."""
     first_open_ns: int | None
     """The earliest of these opens, whichever process opened it. In nanoseconds. None when: the way is not `fentry`
     (below); one of the opens was not seen: it was before the session, by a process that is not followed, or more than
     16,384 files that followed processes opened were open at once. Source: boot clock at `security_file_open`."""
     last_close_ns: int
-    """The last of these closes. In nanoseconds. Source: boot clock."""
+    """The last of these closes; with 0 `opens`, the last rename or delete. In nanoseconds. Source: boot clock."""
     filesystem: str | None
     """The kind of the file system: `ext4`, `nfs4`, `lustre`, `overlay`, `tmpfs`; with what serves it, if FUSE says so:
     `fuse.sshfs`. At most 15 bytes of each. In a container it is often `overlay`, whatever is below. None when:
     `folded`. Source: `i_sb->s_type->name`, `i_sb->s_subtype`."""
+    renamed_to: str | None
+    """Its path after the process's last rename of it, as `path`; begins with "…" where the beginning is missing. None
+    when: the process did not rename it; `folded`; the kernel does not show renames (below). Source: names of `dentry`
+    after `vfs_rename`."""
+    renames: int | None
+    """Renames of it by this process, within a folder or to another one. None when: the kernel does not show renames and
+    deletes. Source: returns of `vfs_rename` with 0, after `security_path_rename`."""
+    deletes: int | None
+    """How often this process took the file's last name from it: by a delete, or by a rename of another file to that
+    name. 0 or 1, unless `folded`. A file that is open lives on without a name: its use is in `unlinked`, for whoever
+    closes it. None when: likewise. Source: returns of `vfs_unlink` and `vfs_rename` with 0, after
+    `security_path_unlink` and `security_path_rename`, with `i_nlink` 0."""
 
 
 class Connection(Event):

@@ -24,21 +24,57 @@ void add_known(std::optional<std::uint64_t>& sum, const std::optional<std::uint6
 
 }  // namespace
 
+std::uint64_t FilesJoin::Sums::uses() const noexcept {
+  return sum_of(opens, sum_of(renames.value_or(0), deletes.value_or(0)));
+}
+
 void FilesJoin::Sums::add(const Sums& later) {
+  if (later.opens != 0 || opens == 0) {
+    size_bytes = later.size_bytes;
+    closed_ns = std::max(opens != 0 ? closed_ns : 0, later.closed_ns);
+  }
   opens = sum_of(opens, later.opens);
   add_known(read_bytes, later.read_bytes);
   add_known(written_bytes, later.written_bytes);
-  size_bytes = later.size_bytes;
   if (opened_ns) opened_ns = later.opened_ns ? std::optional(std::min(*opened_ns, *later.opened_ns)) : std::nullopt;
-  closed_ns = std::max(closed_ns, later.closed_ns);
   created = created || later.created;
   reads = reads || later.reads;
   writes = writes || later.writes;
+  add_known(renames, later.renames);
+  add_known(deletes, later.deletes);
 }
 
 FilesJoin::Sums FilesJoin::sums_of(const FileUseRecord& record) {
-  return {record.opens,   record.read_bytes, record.written_bytes, record.size_bytes, record.closed_ns,
-          record.created, record.reads,      record.writes,        record.opened_ns};
+  return {record.opens,      record.read_bytes, record.written_bytes,
+          record.size_bytes, record.closed_ns,  record.created,
+          record.reads,      record.writes,     record.opens == 0 ? std::optional(kNever) : record.opened_ns,
+          record.renames,    record.deletes};
+}
+
+/// What came with it, and not with those before.
+FilesJoin::Sums FilesJoin::more_of(const FileUseRecord& record) {
+  Sums more = sums_of(record);
+  more.opens = record.more_opens;
+  if (more.renames) more.renames = record.more_renames;
+  if (more.deletes) more.deletes = record.more_deletes;
+  return more;
+}
+
+/// The number of a file that is gone was given to another.
+bool FilesJoin::is_other(const Use& use, const FileUseRecord& record) {
+  if (!record.path || !use.path || !record.fresh || !record.created) return false;
+  const bool has_this_name = *record.path == *use.path || record.path == use.renamed_to;
+  return !has_this_name || use.before.deletes.value_or(0) != 0 || use.now.deletes.value_or(0) != 0;
+}
+
+void FilesJoin::name(Use& use, const FileUseRecord& record) {
+  if (record.change == FileUseRecord::Change::kRenamed && record.new_path) use.renamed_to = record.new_path;
+  if (!record.path || use.path) return;
+  use.path = record.path;
+  use.path_cut = record.path_cut;
+  use.filesystem = record.filesystem;
+  if (record.change == FileUseRecord::Change::kRenamed) use.path_at = "rename";
+  if (record.change == FileUseRecord::Change::kDeleted) use.path_at = "delete";
 }
 
 FilesJoin::Files& FilesJoin::files_of(const FileUseRecord& record) {
@@ -54,16 +90,13 @@ FilesJoin::Files& FilesJoin::files_of(const FileUseRecord& record) {
 void FilesJoin::add(const FileUseRecord& record) {
   Files& files = files_of(record);
   auto use = files.uses.find(record.file);
-  const bool is_other = use != files.uses.end() && record.path && use->second.path &&
-                        *use->second.path != *record.path && record.fresh && record.created;
+  const bool other = use != files.uses.end() && is_other(use->second, record);
   const bool fits = files_ < kMostFiles && files.size() < kMostFilesOfProcess;
-  if (record.file == FileUseRecord::File{} || ((use == files.uses.end() || is_other) && !fits)) {
-    Sums more = sums_of(record);
-    more.opens = record.more_opens;
-    files.others.add(more);
+  if (record.file == FileUseRecord::File{} || ((use == files.uses.end() || other) && !fits)) {
+    files.others.add(more_of(record));
     return;
   }
-  if (is_other) {
+  if (other) {
     files.earlier.emplace_back(record.file, std::exchange(use->second, {}));
     ++files_;
   }
@@ -72,14 +105,10 @@ void FilesJoin::add(const FileUseRecord& record) {
     ++files_;
   }
   Use& found = use->second;
-  if (record.path && !found.path) {
-    found.path = record.path;
-    found.path_cut = record.path_cut;
-    found.filesystem = record.filesystem;
-  }
-  if (record.fresh && found.now.opens != 0) found.before.add(std::exchange(found.now, {}));
+  name(found, record);
+  if (record.fresh && found.now.uses() != 0) found.before.add(std::exchange(found.now, {}));
   // The sums of one round only grow; of two that crossed on their way the later one holds.
-  if (record.opens >= found.now.opens) found.now = sums_of(record);
+  if (record.uses() >= found.now.uses()) found.now = sums_of(record);
 }
 
 FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
@@ -87,7 +116,10 @@ FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
   sum.add(use.now);
   FileUse event;
   event.path = use.path;
-  if (use.path) event.path_at = "close";
+  if (use.path) event.path_at = use.path_at;
+  event.renamed_to = use.renamed_to;
+  event.renames = sum.renames;
+  event.deletes = sum.deletes;
   event.path_cut = use.path_cut;
   event.opens = sum.opens;
   event.opened_to_read = sum.reads;
@@ -147,7 +179,7 @@ void FilesJoin::report(const Files& files, std::uint64_t time_ns, const std::sha
   };
   for (const auto& [file, use] : files.earlier) add(file, use);
   for (const auto& [file, use] : files.uses) add(file, use);
-  if (others.opens != 0) {
+  if (others.uses() != 0) {
     // Parts of these sums overlap.
     others.read_bytes.reset();
     others.written_bytes.reset();

@@ -36,17 +36,22 @@ class FilesJoin final : public FamilyJoin {
     std::optional<std::uint64_t> read_bytes = 0;  ///< Absent, as written_bytes: not known.
     std::optional<std::uint64_t> written_bytes = 0;
     std::uint64_t size_bytes = 0;
-    std::uint64_t closed_ns = 0;
+    std::uint64_t closed_ns = 0;  ///< Without opens: the last rename or delete.
     bool created = false;
     bool reads = false;
     bool writes = false;
     std::optional<std::uint64_t> opened_ns = kNever;  ///< The first open. Absent: not known.
+    std::optional<std::uint64_t> renames = 0;         ///< Absent, as deletes: not seen on this kernel.
+    std::optional<std::uint64_t> deletes = 0;
 
+    std::uint64_t uses() const noexcept;
     void add(const Sums& later);
   };
   struct Use {
     std::optional<std::string> path = {};  ///< Absent: its first record has not come.
+    const char* path_at = "close";
     bool path_cut = false;
+    std::optional<std::string> renamed_to = {};
     std::optional<std::string> filesystem = {};
     Sums before = {};  ///< Of earlier rounds.
     Sums now = {};     ///< Of the round that goes on.
@@ -67,6 +72,9 @@ class FilesJoin final : public FamilyJoin {
   };
 
   static Sums sums_of(const FileUseRecord& record);
+  static Sums more_of(const FileUseRecord& record);
+  static bool is_other(const Use& use, const FileUseRecord& record);
+  static void name(Use& use, const FileUseRecord& record);
   Files& files_of(const FileUseRecord& record);
   static FileUse event_of(const FileUseRecord::File& file, const Use& use);
   Moved moved_by(const ExitRecord& record, const Process& process);

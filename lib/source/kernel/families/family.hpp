@@ -116,6 +116,8 @@ class KernelFamily {
   virtual ProgramSums usage() const { return sums_of_programs(*object()); }
   /// What has stopped working since it was attached; absent: nothing.
   virtual std::optional<Problem> problem() const { return std::nullopt; }
+  /// What it brings elsewhere, but not on this kernel; absent: nothing.
+  virtual std::optional<Problem> missing_part() const { return std::nullopt; }
   /// False: nothing of it works any more.
   virtual bool works() const noexcept { return true; }
   /// What it has lost, by cause: the kernel's counts in its map `losses`, by the names of its row in kFamilies.

@@ -30,6 +30,10 @@ constexpr std::size_t kMostNoise = 16384;
 
 void take_sums(const tracer_file_sums& sums, FileUseRecord& record) {
   record.opens = sums.opens;
+  if (sums.moves_unseen == 0) {
+    record.renames = sums.renames;
+    record.deletes = sums.deletes;
+  }
   const auto unless = [](std::uint8_t unknown, std::uint64_t bytes) {
     return unknown != 0 ? std::optional<std::uint64_t>() : bytes;
   };
@@ -51,24 +55,47 @@ std::optional<std::string> filesystem_of(const tracer_wire_file_use& wire) {
   return subtype.empty() ? kind : kind + '.' + subtype;
 }
 
+std::optional<FileUseRecord::Change> change_of(std::uint8_t change) {
+  switch (change) {
+    case TRACER_FILE_CLOSED: return FileUseRecord::Change::kClosed;
+    case TRACER_FILE_RENAMED: return FileUseRecord::Change::kRenamed;
+    case TRACER_FILE_DELETED: return FileUseRecord::Change::kDeleted;
+    default: return std::nullopt;
+  }
+}
+
 bool take_file_use(std::span<const std::byte> bytes, FileUseRecord& record) {
   tracer_wire_file_use wire;
   if (!take(bytes, wire)) return false;
   std::string_view rest = text_after(bytes, sizeof wire);
   const auto path = cut(rest, wire.path_size);
-  if (!path || !take_identity(wire.header, wire.identity, record.identity)) return false;
+  const auto new_path = cut(rest, wire.new_path_size);
+  const auto change = change_of(wire.change);
+  if (!path || !new_path || !change || !take_identity(wire.header, wire.identity, record.identity)) return false;
+  record.change = *change;
   record.file = {wire.key.inode, wire.key.device, wire.key.generation};
   record.kernel_pid = wire.key.pid;
   record.place = wire.place;
   record.more_opens = wire.more_opens;
+  record.more_renames = wire.more_renames;
+  record.more_deletes = wire.more_deletes;
   record.fresh = wire.fresh != 0;
   record.path_cut = wire.path_cut != 0;
   if (!path->empty() && record.file.inode != 0) {
     record.path = path_of(*path, record.path_cut);
     record.filesystem = filesystem_of(wire);
+    if (!new_path->empty()) record.new_path = path_of(*new_path, wire.new_path_cut != 0);
   }
   take_sums(wire.sums, record);
   return true;
+}
+
+/// Of renames and deletes: what says that one may be done, and whether it was.
+constexpr const char* kMoveFunctions[] = {"security_path_rename", "security_path_unlink", "vfs_rename", "vfs_unlink"};
+
+bool has_move_functions(const KernelTypes& types) {
+  return types.rename_has_structure() && std::all_of(std::begin(kMoveFunctions), std::end(kMoveFunctions),
+                                                     [&types](const char* name) { return types.has_function(name); });
 }
 
 constexpr WireRecord kFilesRecords[] = {{TRACER_WIRE_FILE_USE, decode_as<FileUseRecord, take_file_use>}};
@@ -80,7 +107,9 @@ FilesFamily::~FilesFamily() = default;
 
 const char* FilesFamily::mechanism() const noexcept {
   if (way_ == Way::kFree) return "raw_tp: kmem_cache_free";
-  return sees_opens_ ? "fentry: locks_remove_file, security_file_open" : "fentry: locks_remove_file";
+  if (!sees_moves_) return sees_opens_ ? "fentry: locks_remove_file, security_file_open" : "fentry: locks_remove_file";
+  return sees_opens_ ? "fentry: locks_remove_file, security_file_open; fexit: vfs_rename, vfs_unlink"
+                     : "fentry: locks_remove_file; fexit: vfs_rename, vfs_unlink";
 }
 
 void FilesFamily::check(const KernelTypes& types, std::vector<CheckItem>& items) const {
@@ -92,7 +121,7 @@ void FilesFamily::check(const KernelTypes& types, std::vector<CheckItem>& items)
 
 std::span<const WireRecord> FilesFamily::records() const noexcept { return kFilesRecords; }
 
-void FilesFamily::load(const FamilySetup& setup, Way way) {
+void FilesFamily::load(const FamilySetup& setup, Way way, bool moves) {
   skeleton_.load(id(), setup.keep, &::files_bpf__open_opts, &::files_bpf__destroy,
                  [&](files_bpf& bpf, const LibbpfLog& log) {
                    bpf.rodata->slot_mask = setup.places - 1;
@@ -104,6 +133,7 @@ void FilesFamily::load(const FamilySetup& setup, Way way) {
                    bpf.rodata->sees_opens = sees_opens_ ? 1 : 0;
                    ::bpf_program__set_autoload(bpf.progs.file_opened, sees_opens_);
                    if (!sees_opens_) ::bpf_map__set_max_entries(bpf.maps.opened_files, 1);
+                   load_moves(bpf, setup.types, moves);
                    share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsToSend, log);
                    share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsOfProcesses, log);
                  });
@@ -114,18 +144,52 @@ void FilesFamily::load(const FamilySetup& setup, Way way) {
   }
 }
 
+void FilesFamily::load_moves(files_bpf& bpf, const KernelTypes& types, bool moves) {
+  sees_moves_ = moves;
+  bpf.rodata->sees_moves = moves ? 1 : 0;
+  ::bpf_program__set_autoload(bpf.progs.rename_begins, moves);
+  ::bpf_program__set_autoload(bpf.progs.rename_ends, moves);
+  ::bpf_program__set_autoload(bpf.progs.delete_begins, moves);
+  ::bpf_program__set_autoload(bpf.progs.delete_ends, moves && types.unlink_has_mapping());
+  ::bpf_program__set_autoload(bpf.progs.delete_ends_unmapped, moves && !types.unlink_has_mapping());
+  if (!moves) ::bpf_map__set_max_entries(bpf.maps.moves, 1);
+}
+
 /// Whether functions can be traced shows only when it is tried: kernels refuse it at different steps. It stays
 /// attached, as before 5.13 a program can't be attached twice; nobody is tracked yet.
 void FilesFamily::load(FamilySetup& setup) {
-  if (setup.keep && setup.keep->has_link(id(), "file_freed")) return load(setup, Way::kFree);
-  try {
-    load(setup, Way::kFunction);
-    attach_program();
-  } catch (const Error&) {
-    skeleton_.unload();
-    if (!setup.types.frees_files_at_close()) throw;
-    load(setup, Way::kFree);
+  const bool moves = has_move_functions(setup.types);
+  if (!moves)
+    no_moves_ = {ErrorCode::kKernelTooOld,
+                 0,
+                 "renames and deletes are not seen: this kernel has no functions that name what is renamed and deleted",
+                 "use a kernel with CONFIG_SECURITY_PATH, and Linux 5.12 or a late stable release of 5.10",
+                 {}};
+  if (setup.keep && setup.keep->has_link(id(), "file_freed")) {
+    note_refusal("");
+    return load(setup, Way::kFree, false);
   }
+  try {
+    load(setup, Way::kFunction, moves);
+    attach_program();
+  } catch (const Error& error) {
+    skeleton_.unload();
+    note_refusal(error.problems().empty() ? "" : error.problems().front().what);
+    if (setup.types.frees_files_at_close()) return load(setup, Way::kFree, false);
+    if (!moves) throw;
+    load(setup, Way::kFunction, false);
+    attach_program();
+  }
+}
+
+void FilesFamily::note_refusal(const std::string& what) {
+  no_moves_ = {ErrorCode::kProgramRefused, 0,
+               "renames and deletes are not seen: this kernel refuses to trace the functions that do them",
+               "use a kernel that allows it (fentry and fexit; on arm64 from Linux 6.4)", what};
+}
+
+std::optional<Problem> FilesFamily::missing_part() const {
+  return sees_moves_ ? std::nullopt : std::optional(no_moves_);
 }
 
 void FilesFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
@@ -187,19 +251,25 @@ void FilesFamily::make_noise(const Noise& noise) {
   noise_.insert(noise);
 }
 
-/// A file that was opened once has nothing to be asked for.
+bool FilesFamily::is_noise(const FileUseRecord& use) {
+  if (!use.path) return noise_.contains({use.file, use.place});
+  const FileRules& rules = FileRules::builtin();
+  if (!rules.is_noise(*use.path)) return use.new_path && rules.is_noise(*use.new_path);
+  // What is renamed or deleted is not used by this name any more.
+  if (use.change == FileUseRecord::Change::kClosed) make_noise({use.file, use.place});
+  return true;
+}
+
+/// A file that was used once has nothing to be asked for.
 void FilesFamily::remember(const FileUseRecord& record) {
-  if (record.opens < 2) return;
+  if (record.uses() < 2) return;
   if (!sent_.remember({record.identity.pid, record.identity.start_ns}, record.kernel_pid, record.file))
     forgotten_.add(1);
 }
 
 bool FilesFamily::passes(const Record& record, Feed& feed) {
   if (const auto* use = std::get_if<FileUseRecord>(&record)) {
-    if (use->path ? FileRules::builtin().is_noise(*use->path) : noise_.contains({use->file, use->place})) {
-      if (use->path) make_noise({use->file, use->place});
-      return false;
-    }
+    if (is_noise(*use)) return false;
     remember(*use);
   } else if (const auto* exit = std::get_if<ExitRecord>(&record)) {
     yield_rest(exit->identity, sent_.take({exit->identity.pid, exit->identity.start_ns}), feed);
@@ -228,6 +298,8 @@ void FilesFamily::yield_rest(const RecordIdentity& identity, const Sent::Sent& s
     rest.kernel_pid = sent.kernel_pid;
     take_sums(sums, rest);
     rest.more_opens = sums.opens - std::min(sums.opens, sums.sent_opens);
+    rest.more_renames = sums.renames - std::min(sums.renames, sums.sent_renames);
+    rest.more_deletes = sums.deletes - std::min(sums.deletes, sums.sent_deletes);
     feed.record(record);
   }
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,7 +21,7 @@ struct files_bpf;
 namespace tracer::internal {
 
 /// The program that sees the last close of each file: by tracing a function, or, where the kernel refuses that, as the
-/// file is freed. Where functions can be traced, another one sees opens.
+/// file is freed. Where functions can be traced, others see opens, renames and deletes.
 class FilesFamily final : public KernelFamily {
  public:
   FilesFamily() noexcept;
@@ -42,15 +43,19 @@ class FilesFamily final : public KernelFamily {
   const bpf_object* object() const noexcept override;
   ProgramSums usage() const override;
   std::map<std::string, std::uint64_t> losses() const override;
+  std::optional<Problem> missing_part() const override;
 
  private:
   enum class Way { kFunction, kFree };
-  void load(const FamilySetup& setup, Way way);
+  void load(const FamilySetup& setup, Way way, bool moves);
+  void load_moves(files_bpf& bpf, const KernelTypes& types, bool moves);
+  void note_refusal(const std::string& what);
   void attach_program();
   void see_own_close();
   using Sent = SentKeys<FileUseRecord::File>;
   using Noise = std::pair<FileUseRecord::File, std::uint64_t>;  ///< With its place.
 
+  bool is_noise(const FileUseRecord& use);
   void make_noise(const Noise& noise);
   void remember(const FileUseRecord& record);
   void yield_rest(const RecordIdentity& identity, const Sent::Sent& sent, Feed& feed);
@@ -58,6 +63,8 @@ class FilesFamily final : public KernelFamily {
   Skeleton<files_bpf> skeleton_;
   Way way_ = Way::kFunction;
   bool sees_opens_ = false;
+  bool sees_moves_ = false;
+  Problem no_moves_;       ///< Why it does not see renames and deletes.
   std::set<Noise> noise_;  ///< Of which records may still be on their way.
   Sent sent_;              ///< Files of processes of which more may have come than was sent.
   Counter forgotten_;      ///< Files whose sums the kernel has given up for others.

@@ -61,7 +61,7 @@ CheckReport check() {
     for (const FamilyInfo& info : kFamilies) options.families.push_back(info.family);
     internal::KernelPrograms programs(options);
     programs.attach();
-    report.families = programs.states();
+    report.families = programs.states_with_missing_parts();
     item.available = true;
     cost = cost_of_syscalls(programs);
   } catch (const Error& error) {

@@ -146,6 +146,14 @@ std::vector<FamilyState> KernelPrograms::states() const {
   return states;
 }
 
+std::vector<FamilyState> KernelPrograms::states_with_missing_parts() const {
+  std::vector<FamilyState> all = states();
+  for (FamilyState& state : all)
+    for (const auto& family : loaded_)
+      if (family->id() == state.family && state.active && !state.problem) state.problem = family->missing_part();
+  return all;
+}
+
 std::map<Family, std::uint64_t> KernelPrograms::kernel_ns() const {
   std::map<Family, std::uint64_t> times;
   if (timing_.get() < 0 && !programs_are_timed()) return times;

@@ -55,6 +55,13 @@ unsigned KernelTypes::arguments_of(const char* tracepoint) const {
   return type != nullptr && ::btf_is_func_proto(type) ? ::btf_vlen(type) : 0;
 }
 
+unsigned KernelTypes::arguments_of_function(const char* function) const {
+  const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, function, BTF_KIND_FUNC);
+  if (id <= 0) return 0;
+  const btf_type* const type = ::btf__type_by_id(btf_, ::btf__type_by_id(btf_, static_cast<__u32>(id))->type);
+  return type != nullptr && ::btf_is_func_proto(type) ? ::btf_vlen(type) : 0;
+}
+
 bool KernelTypes::exit_has_memory() const { return arguments_of("sched_process_exit") >= 3; }
 bool KernelTypes::switch_tells_state() const { return arguments_of("sched_switch") >= 5; }
 
@@ -62,6 +69,9 @@ bool KernelTypes::victim_is_task() const { return arguments_of("mark_victim") >=
 
 bool KernelTypes::issue_has_queue() const { return arguments_of("block_rq_issue") >= 3; }
 bool KernelTypes::bio_queue_has_queue() const { return arguments_of("block_bio_queue") >= 3; }
+
+bool KernelTypes::rename_has_structure() const { return arguments_of_function("vfs_rename") == 1; }
+bool KernelTypes::unlink_has_mapping() const { return arguments_of_function("vfs_unlink") >= 4; }
 
 bool KernelTypes::frees_files_at_close() const {
   return arguments_of("kmem_cache_free") >= 4 && !has_member("file", "f_rcuhead");

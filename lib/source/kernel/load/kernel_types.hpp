@@ -51,10 +51,15 @@ class KernelTypes {
   /// Likewise: before 5.11 the tracepoints block_rq_issue and block_bio_queue have the queue, too, before the request.
   bool issue_has_queue() const;
   bool bio_queue_has_queue() const;
+  /// Likewise: since 5.12, and in stable releases, vfs_rename has one argument, a structure.
+  bool rename_has_structure() const;
+  /// Likewise: since 5.12 vfs_unlink has, before all others, how the mount maps users.
+  bool unlink_has_mapping() const;
 
  private:
   /// Arguments of a tracepoint's programs, the one that they don't see among them; 0: there is none.
   unsigned arguments_of(const char* tracepoint) const;
+  unsigned arguments_of_function(const char* function) const;
 
   struct ::btf* btf_ = nullptr;
 };

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Paths of files, leaf first, up to the top of the tree of mounts: absolute on the host, whatever the process's root.
+ */
+#ifndef TRACER_HOST_PATHS_H
+#define TRACER_HOST_PATHS_H
+
+#include "common/kernfs.h"
+
+#define PATH_MASK 4095
+#define MOST_PATH_BYTES 1536 /* with the last name */
+#define MOST_STEPS 64	     /* components and mount points */
+
+struct tracer_path_buffer {
+	/* Kept in memory, where the verifier knows nothing of them. */
+	volatile __u32 used;
+	volatile __u32 reserved;
+	volatile __u64 entry;
+	volatile __u64 mount;
+	volatile __u64 mount_root;
+	__u8 bytes[PATH_MASK + 1 + MAX_NAME + 1];
+};
+
+static __always_inline void append_name(struct tracer_path_buffer *to, const void *name, __u32 length)
+{
+	__u32 offset = to->used & PATH_MASK;
+
+	length &= MAX_NAME;
+	if (bpf_probe_read_kernel(&to->bytes[offset], length, name) < 0)
+		length = 0;
+	offset += length;
+	to->bytes[offset & PATH_MASK] = 0;
+	to->used = offset + 1;
+}
+
+/* False: its beginning is missing. */
+static __noinline bool append_host_path(struct tracer_path_buffer *to, struct vfsmount *shown, struct dentry *leaf)
+{
+	__u32 limit = to->used + MOST_PATH_BYTES - MAX_NAME;
+
+	to->entry = (__u64)leaf;
+	to->mount = (__u64)shown - bpf_core_field_offset(struct mount, mnt);
+	to->mount_root = (__u64)BPF_CORE_READ(shown, mnt_root);
+	for (__u32 i = 0; i < MOST_STEPS; i++) {
+		struct mount *within = (void *)to->mount;
+		struct dentry *entry = (void *)to->entry;
+
+		if (to->used >= limit)
+			return false;
+		if ((__u64)entry == to->mount_root) {
+			struct mount *above = BPF_CORE_READ(within, mnt_parent);
+			/* Where a mount was that was taken off the tree nobody knows. */
+			if (above == within || !above)
+				return BPF_CORE_READ(within, mnt_ns) != NULL;
+			to->entry = (__u64)BPF_CORE_READ(within, mnt_mountpoint);
+			to->mount = (__u64)above;
+			to->mount_root = (__u64)BPF_CORE_READ(above, mnt.mnt_root);
+			continue;
+		}
+		struct dentry *parent = BPF_CORE_READ(entry, d_parent);
+		if (parent == entry)
+			return true;
+		append_name(to, BPF_CORE_READ(entry, d_name.name), BPF_CORE_READ(entry, d_name.len));
+		to->entry = (__u64)parent;
+	}
+	return false;
+}
+
+/* A mount that no path leads to: of shared memory, for example. */
+static __always_inline bool is_internal(struct vfsmount *shown)
+{
+	struct mount *mount = (void *)shown - bpf_core_field_offset(struct mount, mnt);
+
+	return (__s64)BPF_CORE_READ(mount, mnt_ns) == MNT_NS_INTERNAL;
+}
+
+/* Another for each name in each folder and mount; says nothing else. */
+static __always_inline __u64 place_of(struct vfsmount *mount, struct dentry *entry)
+{
+	return BPF_CORE_READ(entry, d_name.hash_len) ^ ((__u64)mount * 0x9e3779b97f4a7c15ULL);
+}
+
+#endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Which task read what another wrote, by uses of files with known truth.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <tracer/event.hpp>
+
+#include "report/lineage.hpp"
+#include "show/lineage_text.hpp"
+
+using namespace tracer;
+using namespace tracer::internal;
+
+namespace {
+
+FileUse use_by(const std::string& task, const std::string& path, std::uint64_t inode, std::uint64_t close_ns) {
+  FileUse use;
+  auto context = std::make_shared<Context>();
+  context->run = "r";
+  context->run_key = Key{1};
+  context->task = task;
+  context->task_key = Key{std::hash<std::string>{}(task) | 1};
+  auto process = std::make_shared<Process>();
+  process->context = std::move(context);
+  use.process = std::move(process);
+  use.path = path;
+  use.device = 1;
+  use.inode = inode;
+  use.last_close_ns = close_ns;
+  use.time_ns = close_ns + 1000;
+  use.renames = 0;
+  use.deletes = 0;
+  return use;
+}
+
+/// A use of a file with this inode by the task of this name.
+void add(LineageBuilder& builder, const std::string& task, const std::string& path, std::uint64_t inode,
+         std::uint64_t close_ns, bool reads, bool writes, bool created = false) {
+  FileUse use = use_by(task, path, inode, close_ns);
+  use.opens = 1;
+  use.opened_to_read = reads;
+  use.opened_to_write = writes;
+  use.created = created;
+  use.size_bytes = 100;
+  if (reads && !writes) use.read_bytes = 100;
+  if (writes && !reads) use.written_bytes = 100;
+  builder.add(use, 0, 0);
+}
+
+/// By a program that does nothing else.
+void rename(LineageBuilder& builder, const std::string& task, const std::string& from, const std::string& to,
+            std::uint64_t inode, std::uint64_t time_ns) {
+  FileUse use = use_by(task, from, inode, time_ns);
+  use.renamed_to = to;
+  use.renames = 1;
+  builder.add(use, 0, 0);
+}
+
+void remove(LineageBuilder& builder, const std::string& task, const std::string& path, std::uint64_t inode,
+            std::uint64_t time_ns) {
+  FileUse use = use_by(task, path, inode, time_ns);
+  use.deletes = 1;
+  builder.add(use, 0, 0);
+}
+
+const LineageFile& file_of(const LineageGraph& lineage, const std::string& path) {
+  for (const LineageFile& file : lineage.files)
+    if (file.path == path) return file;
+  FAIL("no " << path);
+  return lineage.files.front();
+}
+
+}  // namespace
+
+TEST_CASE("written by A, read by B: by the file, though it was renamed in between") {
+  LineageBuilder builder;
+  add(builder, "align", "/in.fq", 1, 10, true, false);
+  add(builder, "align", "/out.bam.tmp", 2, 20, false, true, true);
+  add(builder, "sort", "/out.bam", 2, 30, true, false);
+  add(builder, "sort", "/sorted.bam", 3, 40, false, true, true);
+  const LineageGraph lineage = builder.build();
+  CHECK(lineage.tasks.size() == 2);
+  REQUIRE(lineage.files.size() == 3);
+  CHECK(file_of(lineage, "/in.fq").role == FileRole::kInput);
+  CHECK(file_of(lineage, "/sorted.bam").role == FileRole::kOutput);
+  const LineageFile& between = file_of(lineage, "/out.bam");
+  CHECK(between.role == FileRole::kIntermediate);
+  CHECK(between.other_paths == std::vector<std::string>{"/out.bam.tmp"});
+  CHECK(between.writers == std::vector<std::size_t>{0});
+  CHECK(between.readers == std::vector<std::size_t>{1});
+  CHECK(lineage.edges.size() == 4);
+}
+
+TEST_CASE("an inode that is given again is another file") {
+  LineageBuilder builder;
+  add(builder, "a", "/tmp/x", 2, 10, false, true, true);
+  add(builder, "b", "/data/y", 2, 20, false, true, true);
+  add(builder, "c", "/data/y", 2, 30, true, false);
+  const LineageGraph lineage = builder.build();
+  REQUIRE(lineage.files.size() == 2);
+  CHECK(file_of(lineage, "/tmp/x").role == FileRole::kOutput);
+  CHECK(file_of(lineage, "/data/y").role == FileRole::kIntermediate);
+}
+
+TEST_CASE("a file is called as it was renamed last, also if nobody reads it then") {
+  LineageBuilder builder;
+  add(builder, "align", "/out.tmp", 2, 10, false, true, true);
+  rename(builder, "align", "/out.tmp", "/out.bam", 2, 20);
+  // Who opened it before, closes it by its old name.
+  add(builder, "look", "/out.tmp", 2, 30, true, false);
+  const LineageGraph lineage = builder.build();
+  REQUIRE(lineage.files.size() == 1);
+  const LineageFile& file = file_of(lineage, "/out.bam");
+  CHECK(file.other_paths == std::vector<std::string>{"/out.tmp"});
+  CHECK(file.role == FileRole::kIntermediate);
+  CHECK(file.opens == 2);
+  CHECK(file.deleted == false);
+  CHECK(file.writers == std::vector<std::size_t>{0});
+  CHECK(file.readers == std::vector<std::size_t>{1});
+  CHECK(lineage.edges.size() == 2);
+}
+
+TEST_CASE("who writes and renames a file is its writer under the new name, for whoever reads it next") {
+  LineageBuilder builder;
+  FileUse use = use_by("align", "/out.tmp", 2, 20);
+  use.opens = 1;
+  use.opened_to_write = use.created = true;
+  use.renamed_to = "/out.bam";
+  use.renames = 1;
+  // It is closed by a reader before.
+  add(builder, "sort", "/out.bam", 2, 15, true, false);
+  builder.add(use, 0, 0);
+  add(builder, "sort", "/out.bam", 2, 30, true, false);
+  const LineageGraph lineage = builder.build();
+  REQUIRE(lineage.files.size() == 1);
+  CHECK(lineage.files[0].path == "/out.bam");
+  CHECK(lineage.files[0].role == FileRole::kIntermediate);
+}
+
+TEST_CASE("a file that is renamed back has its first name again") {
+  LineageBuilder builder;
+  add(builder, "a", "/x", 2, 10, false, true, true);
+  rename(builder, "a", "/x", "/x.bak", 2, 20);
+  rename(builder, "b", "/x.bak", "/x", 2, 30);
+  add(builder, "b", "/x", 2, 40, true, false);
+  const LineageGraph lineage = builder.build();
+  REQUIRE(lineage.files.size() == 1);
+  CHECK(lineage.files[0].path == "/x");
+  CHECK(lineage.files[0].other_paths == std::vector<std::string>{"/x.bak"});
+}
+
+TEST_CASE("a file that is renamed to the name of another takes its place, and the other is deleted") {
+  LineageBuilder builder;
+  add(builder, "a", "/out", 2, 10, false, true, true);
+  add(builder, "b", "/out.tmp", 3, 20, false, true, true);
+  rename(builder, "b", "/out.tmp", "/out", 3, 30);
+  remove(builder, "b", "/out", 2, 30);
+  add(builder, "c", "/out", 3, 40, true, false);
+  const LineageGraph lineage = builder.build();
+  REQUIRE(lineage.files.size() == 2);
+  CHECK(lineage.files[0].deleted == true);
+  CHECK(lineage.files[0].role == FileRole::kOutput);
+  CHECK(lineage.files[1].path == "/out");
+  CHECK(lineage.files[1].deleted == false);
+  CHECK(lineage.files[1].role == FileRole::kIntermediate);
+}
+
+TEST_CASE("what is made under the number and the name of a deleted file is another") {
+  LineageBuilder builder;
+  add(builder, "a", "/x", 2, 10, false, true, true);
+  remove(builder, "a", "/x", 2, 20);
+  add(builder, "b", "/x", 2, 30, false, true, true);
+  const LineageGraph lineage = builder.build();
+  REQUIRE(lineage.files.size() == 2);
+  CHECK(lineage.files[0].deleted == true);
+  CHECK(lineage.files[1].deleted == false);
+  CHECK(lineage.files[1].writers == std::vector<std::size_t>{1});
+}
+
+TEST_CASE("what nobody read or wrote is in no lineage, and edges lead to what is left") {
+  LineageBuilder builder;
+  remove(builder, "a", "/old", 1, 5);
+  rename(builder, "a", "/p", "/q", 2, 6);
+  add(builder, "a", "/x", 3, 10, false, true, true);
+  const LineageGraph lineage = builder.build();
+  REQUIRE(lineage.files.size() == 1);
+  REQUIRE(lineage.edges.size() == 1);
+  CHECK(lineage.files[lineage.edges[0].file].path == "/x");
+  CHECK(to_json(lineage).find("\"file\":0") != std::string::npos);
+}
+
+TEST_CASE("deletes are shown where they are seen, and named as missing where not") {
+  LineageBuilder builder;
+  add(builder, "a", "/x", 2, 10, false, true, true);
+  remove(builder, "a", "/x", 2, 20);
+  const LineageGraph lineage = builder.build();
+  CHECK(to_json(lineage).find("\"deleted\":true") != std::string::npos);
+  CHECK(files_text(lineage).find("output, deleted") != std::string::npos);
+  CHECK(files_text(lineage).find("deleted, of all these: 1 file, 100 B\n") != std::string::npos);
+  CHECK(files_text(lineage).find("not seen") == std::string::npos);
+  CHECK(lineage_text(lineage).find("deleted") != std::string::npos);
+  LineageBuilder unseen;
+  FileUse use = use_by("a", "/x", 2, 10);
+  use.opens = 1;
+  use.opened_to_write = true;
+  use.renames.reset();
+  use.deletes.reset();
+  unseen.add(use, 0, 0);
+  CHECK(to_json(unseen.build()).find("deleted") == std::string::npos);
+  CHECK(files_text(unseen.build()).find("not seen: renames and deletes") != std::string::npos);
+}
+
+TEST_CASE("the JSON of a lineage names tasks by their keys") {
+  LineageBuilder builder;
+  add(builder, "a", "/tmp/\"x\"", 2, 10, false, true, true);
+  const std::string json = to_json(builder.build());
+  CHECK(json.find("\"path\":\"/tmp/\\\"x\\\"\"") != std::string::npos);
+  CHECK(json.find("\"mode\":\"write\"") != std::string::npos);
+  CHECK(json.find("\"written_bytes\":100") != std::string::npos);
+  CHECK(json.find("\"task_key\":\"") != std::string::npos);
+}
