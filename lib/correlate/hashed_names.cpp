@@ -154,6 +154,7 @@ void HashedNames::hide(E& event) {
   if constexpr (requires { event.program.program; }) event.program.program = of(programs_, event.program.program);
   if constexpr (std::same_as<E, FileUse>) {
     if (event.path) event.path = of_path(*event.path);
+    if (event.renamed_to) event.renamed_to = of_path(*event.renamed_to);
   } else if constexpr (std::same_as<E, Connection>) {
     if (event.remote_address) event.remote_address = of_address(*event.remote_address);
     if (event.local_address) event.local_address = of_address(*event.local_address);

@@ -243,6 +243,13 @@ TEST_CASE("a session with hash_paths shows no name in any event, and not of what
                                             .argv = {"samtools", "view", "patient-1234.bam"}}));
     source.push(wire::file_use_record(
         kReader, {.reads = true, .path = "/data/patient-1234/patient-1234.bam", .filesystem = "ext4"}));
+    source.push(wire::file_use_record(kReader, {.reads = true,
+                                                .path = "/data/patient-1234/patient-1234.bam",
+                                                .fresh = false,
+                                                .filesystem = "ext4",
+                                                .change = TRACER_FILE_RENAMED,
+                                                .new_path = "/data/patient-1234/patient-1234.sorted.bam",
+                                                .renames = 1}));
     session.poll(std::chrono::milliseconds(0));
     const auto living = session.living();
     REQUIRE(living.size() == 1);
@@ -262,6 +269,7 @@ TEST_CASE("a session with hash_paths shows no name in any event, and not of what
     REQUIRE(collect::all_of<FileUse>(events).size() == 1);
     CHECK(collect::all_of<FileUse>(events)[0].path->ends_with(".bam"));
     CHECK(collect::all_of<FileUse>(events)[0].filesystem == "ext4");
+    CHECK(collect::all_of<FileUse>(events)[0].renamed_to.value_or("").ends_with(".bam"));
     REQUIRE_FALSE(told.empty());
     REQUIRE(told.front().get_if<ProcessStart>() != nullptr);
     CHECK(told.front().get_if<ProcessStart>()->process->program->argv ==
