@@ -22,13 +22,11 @@ class Arrivals:
     def __init__(self, session, code):
         self.at_s = {}
         self.code = code
-        self.tasks = {}
-        session.on("task_start", lambda event: self.tasks.setdefault(event.task_key, event.task))
         session.on("finding", self.take)
 
     def take(self, event):
-        if event.code == self.code:
-            self.at_s.setdefault(self.tasks.get(event.task_key), time.monotonic())
+        if event.code == self.code and event.context is not None:
+            self.at_s.setdefault(event.context.task, time.monotonic())
 
 
 def show(what, begins_s, arrivals, after_s):

@@ -85,10 +85,10 @@ def measure(tracerd, clients, processes, stuck=0):
             client.sendall(b'{"request":"subscribe"}\n')
         before = cpu_s(service.pid)
         events = ask(path, request="statistics")["statistics"]["events"]
-        begin = time.monotonic()
+        began_s = time.monotonic()
         subprocess.run(["/bin/sh", "-c", f"i=0; while [ $i -lt {processes} ]; do /bin/true; i=$((i+1)); done"],
                        check=True)
-        wall_s = time.monotonic() - begin
+        wall_s = time.monotonic() - began_s
         ask(path, request="flush")
         time.sleep(1)
         spent = cpu_s(service.pid) - before
