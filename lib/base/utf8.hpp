@@ -35,6 +35,15 @@ inline std::size_t utf8_length(std::string_view text) noexcept {
   return length;
 }
 
+inline bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 /// The code of a sequence that utf8_length() found, if it steers a terminal, reorders the text around it or hides: C1
 /// controls, marks of direction, characters that show nothing, separators of lines. 0: it does not.
 /// lib/show/printable.cpp and the Python package have the same ones.

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/wide.hpp"
+
 namespace tracer::internal {
 namespace {
-
-/// Wide enough for the product of two times.
-__extension__ using Wide = unsigned __int128;
 
 /// In doubt: it is not known how much of what was read before is to be taken off.
 void take_off_reads(Account& account, std::uint64_t before_exec_bytes, bool in_doubt) noexcept {

@@ -10,14 +10,7 @@
 namespace tracer::internal {
 namespace {
 
-bool is_sent_as_it_is(std::string_view text) {
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t length = utf8_length(rest);
-    if (length == 0 || rest.front() == '\0') return false;
-    rest.remove_prefix(length);
-  }
-  return true;
-}
+bool is_sent_as_it_is(std::string_view text) { return is_utf8(text) && text.find('\0') == text.npos; }
 
 }  // namespace
 

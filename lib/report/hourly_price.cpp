@@ -14,6 +14,7 @@
 
 #include <tracer/error.hpp>
 
+#include "base/bounded_json.hpp"
 #include "base/number.hpp"
 #include "base/read_at.hpp"
 #include "base/unique_fd.hpp"
@@ -51,19 +52,6 @@ namespace {
 constexpr std::size_t kMostTextBytes = 100;
 constexpr std::size_t kMostWholeDigits = 6;
 constexpr std::size_t kPlaces = 12;
-
-/// Flat: what is deeper is no price.
-nlohmann::json parsed_price(std::string_view text) {
-  bool too_deep = false;
-  nlohmann::json json = nlohmann::json::parse(
-      text,
-      [&too_deep](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-        too_deep = too_deep || depth > 1;
-        return !too_deep;
-      },
-      false);
-  return too_deep ? nlohmann::json(nlohmann::json::value_t::discarded) : json;
-}
 
 /// Others may have written the list that it is from: it stands in texts, and in the data of pages.
 std::string harmless(std::string text) {
@@ -104,7 +92,8 @@ std::optional<std::chrono::sys_days> parse_date(std::string_view text) {
 }
 
 HourlyPrice price_of_json(std::string_view text, const std::string& name) {
-  const nlohmann::json json = parsed_price(text);
+  // Flat: what is deeper is no price.
+  const nlohmann::json json = bounded_json(text, 1);
   if (!json.is_object()) refuse_file(name, 0, "is cut or damaged");
   if (json.value("schema", nlohmann::json()) != 1) refuse_file(name, 0, "is no price, or of another version");
   const auto text_of = [&](const char* key) {

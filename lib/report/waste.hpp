@@ -5,10 +5,9 @@
 
 #include <tracer/report.hpp>
 
-namespace tracer::internal {
+#include "base/wide.hpp"
 
-/// For sums of products of 64 bits.
-__extension__ using Wide = unsigned __int128;
+namespace tracer::internal {
 
 /// What tasks requested and did not use. Of tasks that ended, whose request and use are known.
 struct Waste {

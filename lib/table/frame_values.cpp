@@ -21,15 +21,6 @@ bool is_ascii(std::string_view text) noexcept {
   return true;
 }
 
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 constexpr RowValues kNone{{}, nullptr, 0, true};
 
 std::uint64_t initial_of(const Origin& origin, Type type) noexcept {

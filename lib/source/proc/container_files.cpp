@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/bounded_json.hpp"
 #include "base/home_folder.hpp"
 #include "base/number.hpp"
 #include "base/unique_fd.hpp"
@@ -23,18 +24,7 @@ constexpr std::size_t kMostFileBytes = 16u << 20;
 constexpr std::size_t kMostTextBytes = 512;
 constexpr int kMostDepth = 32;
 
-/// Discarded: it is none, or its parts are too deep in each other.
-Json parsed(std::string_view text) {
-  bool too_deep = false;
-  Json json = Json::parse(
-      text,
-      [&too_deep](int depth, Json::parse_event_t, Json&) {
-        too_deep = too_deep || depth > kMostDepth;
-        return !too_deep;
-      },
-      false);
-  return too_deep ? Json(Json::value_t::discarded) : json;
-}
+Json parsed(std::string_view text) { return bounded_json(text, kMostDepth); }
 
 /// "/metadata/image-name": a text on the way is JSON again.
 std::optional<std::string> text_at(Json json, const std::vector<std::string>& steps) {
