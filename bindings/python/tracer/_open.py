@@ -10,7 +10,7 @@ from typing import Any
 from . import _core
 from ._arguments import checked_call, flag_of, path_of
 from ._errors import InvalidArgumentError
-from ._options import context_fields, filter_rules, options_of
+from ._options import SUBJECTS, context_fields, filter_rules, options_of
 from ._session import Session
 
 __all__ = ["connect", "session", "session_of_command"]
@@ -80,13 +80,9 @@ def session(
     Raises NotPermittedError (with the capability that is missing), UnsupportedKernelError, ServiceError,
     InvalidArgumentError, RecordingError, RulesError.
     """
-    subjects = {
-        "pid": pid, "cgroup": cgroup, "uid": uid, "exe": exe, "tool": tool, "argument": argument,
-        "exclude_pid": exclude_pid, "exclude_cgroup": exclude_cgroup, "exclude_uid": exclude_uid,
-        "exclude_exe": exclude_exe, "exclude_tool": exclude_tool, "exclude_argument": exclude_argument,
-    }
+    subjects = {**locals()}
     context = context_fields(pipeline=pipeline, run=run, sample=sample, step=step, labels=labels)
-    includes = any(value is not None for name, value in subjects.items() if not name.startswith("exclude_"))
+    includes = any(subjects[name] is not None for name in SUBJECTS)
     tiers, recording = _tiers_of(source)
     if record is not None:
         _check_record(record, recording)
@@ -155,14 +151,11 @@ def connect(
 
     Raises ServiceError if no service listens, speaks another version or refuses, NotPermittedError if the socket is not
     for this user, InvalidArgumentError, RecordingError."""
+    subjects = {**locals()}
     place = _core.service_socket_to_try() if socket is None else path_of("socket", socket)
     if record is not None:
         path_of("record", record)
-    rules = filter_rules({}, {
-        "pid": pid, "cgroup": cgroup, "uid": uid, "exe": exe, "tool": tool, "argument": argument,
-        "exclude_pid": exclude_pid, "exclude_cgroup": exclude_cgroup, "exclude_uid": exclude_uid,
-        "exclude_exe": exclude_exe, "exclude_tool": exclude_tool, "exclude_argument": exclude_argument,
-    })
+    rules = filter_rules({}, subjects)
     options = options_of({"hash_paths": hash_paths, "findings": findings, "history": history})
     return Session({**options, "rules": rules, "tiers": ["service"], "service_socket": place}, {}, record, None, None)
 

@@ -23,7 +23,7 @@ _LEAST_INTERVAL_S = 0.1
 Rule = tuple[bool, str, Any, "dict[str, Any] | None"]
 
 # The keyword of each subject of a rule, and what it excludes by.
-_SUBJECTS = ("pid", "cgroup", "uid", "exe", "tool", "argument")
+SUBJECTS = ("pid", "cgroup", "uid", "exe", "tool", "argument")
 
 
 def context_fields(
@@ -99,10 +99,11 @@ def _cgroup(name: str, value: object) -> object:
 
 
 def filter_rules(context: dict[str, Any], subjects: Mapping[str, object]) -> list[Rule]:
-    """`subjects`: pid, cgroup, uid, exe, tool, argument and exclude_… of each; None stands for none."""
+    """`subjects`: pid, cgroup, uid, exe, tool, argument and exclude_… of each; None stands for none. Other names in it are
+    left alone."""
     rules: list[Rule] = []
     for include in (True, False):
-        for subject in _SUBJECTS:
+        for subject in SUBJECTS:
             name = subject if include else f"exclude_{subject}"
             values = subjects.get(name)
             if values is None:
