@@ -13,22 +13,18 @@ import sys
 import tempfile
 import time
 
-from serve import ask, cpu_s, of_process
+from serve import ask, begin, cpu_s, of_process
 
 PER_SECOND = 50
 SETTLES_S = 10  # What a start costs is no rest.
 
 
-def begin(tracerd, folder):
+def configured_in(folder):
+    """A configuration that records."""
     config = pathlib.Path(folder, "tracerd.toml")
     config.write_text(f'schema = 1\n[recordings]\nfolder = "{folder}/recordings"\n', encoding="utf-8")
     os.mkdir(f"{folder}/recordings", 0o700)
-    path = f"{folder}/s"
-    service = subprocess.Popen([tracerd, "serve", "--config", config, "--socket", path], stderr=subprocess.DEVNULL)
-    while not os.path.exists(path) and service.poll() is None:
-        time.sleep(0.05)
-    ask(path, request="hello")
-    return service, path
+    return config
 
 
 def rest(seconds):
@@ -38,12 +34,12 @@ def rest(seconds):
 
 def processes(seconds):
     """Evenly: the share must not hang on how fast this machine forks."""
-    begin = time.monotonic()
+    began_s = time.monotonic()
     count = 0
-    while time.monotonic() < begin + seconds:
+    while time.monotonic() < began_s + seconds:
         subprocess.run(["/bin/true"], check=True)
         count += 1
-        time.sleep(max(0.0, begin + count / PER_SECOND - time.monotonic()))
+        time.sleep(max(0.0, began_s + count / PER_SECOND - time.monotonic()))
     return count
 
 
@@ -51,14 +47,15 @@ def main():
     tracerd = sys.argv[1]
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 60
     with tempfile.TemporaryDirectory() as folder:
-        service, path = begin(tracerd, folder)
+        path = f"{folder}/s"
+        service = begin(tracerd, path, "--config", configured_in(folder))
         try:
             time.sleep(SETTLES_S)
             for name, work in (("quiet", rest), (f"{PER_SECOND} processes a second", processes)):
-                before, begin_s = cpu_s(service.pid), time.monotonic()
+                before, began_s = cpu_s(service.pid), time.monotonic()
                 events = ask(path, request="statistics")["statistics"]["events"]
                 count = work(seconds)
-                spent, wall = cpu_s(service.pid) - before, time.monotonic() - begin_s
+                spent, wall = cpu_s(service.pid) - before, time.monotonic() - began_s
                 events = ask(path, request="statistics")["statistics"]["events"] - events
                 print(f"{name}: {100 * spent / wall:.3f} % of a CPU over {wall:.0f} s, {count} processes, {events} events, "
                       f"RSS {of_process(service.pid, 'VmRSS') / 1024:.1f} MiB")

@@ -8,7 +8,6 @@ every second one a subscriber, while processes do, and while announcements come 
 
 import json
 import os
-import pathlib
 import signal
 import socket
 import statistics
@@ -18,9 +17,9 @@ import tempfile
 import time
 
 import tracer
+from run import BUILD, prepare
 from serve import ask, begin, connect, of_process
 
-HERE = pathlib.Path(__file__).resolve().parent
 TRIES = 50
 
 
@@ -38,13 +37,6 @@ def come_and_go(path, subscribes):
         if subscribes:
             client.sendall(b'{"request":"subscribe"}\n')
             client.recv(1 << 12)
-
-
-def storm_in(folder):
-    """The command that runs so many processes."""
-    subprocess.run(["cc", "-O2", "-o", f"{folder}/storm", HERE / "storm.c"], check=True)
-    subprocess.run(["cc", "-O2", "-static", "-o", f"{folder}/noop", HERE / "noop.c"], check=True)
-    return lambda count: [f"{folder}/storm", str(count), f"{folder}/noop"]
 
 
 def state_of(service):
@@ -68,9 +60,9 @@ def main():
                     come_and_go(path, number % 2 == 1)
                 time.sleep(0.5)
                 print(f"clients that came and went: {quarter * (clients // 4)}: {state_of(service)}")
-            storm = storm_in(folder)
+            prepare()
             for tenth in range(1, 11):
-                subprocess.run(storm(processes // 10), check=True)
+                subprocess.run([BUILD / "storm", str(processes // 10), BUILD / "noop"], check=True, stdout=subprocess.DEVNULL)
                 time.sleep(0.5)
                 print(f"processes that came and went: {tenth * (processes // 10)}: {state_of(service)}")
             status = ask(path, request="status")["status"]

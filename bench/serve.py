@@ -29,10 +29,10 @@ def ask(path, **request):
         return json.loads(file.readline())
 
 
-def begin(tracerd, path):
+def begin(tracerd, path, *options):
     """The service, once it answers."""
-    service = subprocess.Popen([tracerd, "serve", "--socket", path], stderr=subprocess.DEVNULL)
-    while not os.path.exists(path):
+    service = subprocess.Popen([tracerd, "serve", *options, "--socket", path], stderr=subprocess.DEVNULL)
+    while not os.path.exists(path) and service.poll() is None:
         time.sleep(0.05)
     ask(path, request="hello")
     return service
