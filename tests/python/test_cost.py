@@ -908,7 +908,8 @@ class Hosts(CostCase):
         path, events = self.folder / "host.tracer", self.folder / "host.json"
         with subprocess.Popen([TRACERD, *words, "--record", path, "--json", events], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as watch:
-            wait_until(lambda: events.exists() and '"host"' in events.read_text(errors="replace"), "its first line")
+            # What the CPUs did before its first look at them is nobody's.
+            wait_until(lambda: events.exists() and '"snapshot_end"' in events.read_text(errors="replace"), "its first snapshot")
             subprocess.run([sys.executable, "-c", _BUSY], check=True)
             watch.terminate()
         return str(path)
