@@ -72,6 +72,7 @@ class Steps(support.TestCase):
             self.file(f"{name}.py", f"import unittest\nclass T(unittest.TestCase):\n  def test(self): {code}\n")
         with (unittest.mock.patch.object(python_package, "TESTS", self.folder),
               unittest.mock.patch.object(python_package, "QUICK", ("test_b",)),
+              unittest.mock.patch.object(run_tests, "MINUTES", 600),
               unittest.mock.patch.object(run_tests.artifacts, "of_python_module", lambda _, name: dict(self.parts[name])),
               contextlib.redirect_stdout(io.StringIO())):
             test_run.python_modules()
