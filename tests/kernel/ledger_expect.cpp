@@ -98,7 +98,7 @@ void process_sums(const tracer::Account& account, std::uint64_t unsure_ns) {
                             ledger.throttled_ns.value() + ledger.stopped_ns + ledger.other_ns;
   const std::uint64_t life = ledger.life_ns;
   CAPTURE(life);
-  if (life > 10 * kMillisecond) CHECK(distance(sum, life) <= life / 100 + unsure_ns);
+  if (life > 10 * kMillisecond) CHECK(distance(sum, life) <= (emulated() ? slack_ns(life) : life / 100) + unsure_ns);
   CHECK(ledger.other_ns <= slack_ns(life));
   CHECK(ledger.pipe_ns == ledger.pipe_read_ns + ledger.pipe_write_ns);
   // What interrupts and a hypervisor take is run time here, and no CPU time.
