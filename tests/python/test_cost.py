@@ -206,6 +206,33 @@ class Splits(CostCase):
         result = self.costs([machine_line("0.35"), lines[1]], [task("10:00:00", "10:30:00")])
         self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.1")})
 
+    def test_idle_of_a_machine_beside_its_split_lines_goes_to_its_containers(self) -> None:
+        """Also what the provider did not split; a run that is not among the tasks gets its part."""
+        parent = {"split_line_item_parent_resource_id": "i-0abc"}
+        lines = [machine_line("2.00"), split_line(ECS[1], "0.1", "0.3", **parent), split_line(ECS[2], "0.3", "0.8", task="ee00ee00", **parent)]
+        tasks = [task("10:00:00", "10:30:00"), task("10:00:00", "10:30:00", "ee/00ee00", process="SORT")]
+        part = Decimal("0.5") / Decimal("1.5")
+        for idle, expected in (("keep", ("0.1", "0.3")), ("spread", (Decimal("0.4") + part * Decimal("0.4"), Decimal("1.1") + part * Decimal("1.1"))),
+                               ("even", ("0.9", "1.1"))):
+            result = self.costs(lines, tasks, idle=idle, by=["step"])
+            found = {row["step"]: Decimal(row["allocated"]) for row in result.rows}
+            for step, value in zip(("ALIGN", "SORT"), map(Decimal, expected)):
+                self.assertAlmostEqual(found[step], value, 11, idle)
+        lines = [*lines[:2], split_line(ECS[2], "0.3", "0.8", "other", **parent)]
+        self.assertEqual(self.sums(self.costs(lines, tasks, idle="even")), {"allocated": Decimal("0.9"), "not_attributable": Decimal("1.1")})
+        lines = [machine_line("2.00"), split_line(ECS[1], "0", "0", **parent)]
+        self.assertEqual(self.sums(self.costs(lines, tasks, idle="spread")), {"idle": Decimal(2)})
+
+    def test_the_machine_of_a_split_line(self) -> None:
+        line = split_line(ECS[1], "0.5", "0.2", split_line_item_parent_resource_id="arn:aws:ec2:eu-west-1:111122223333:instance/i-0abc")
+        [row] = self.costs([line], [task("10:00:00", "10:30:00", instance="")], by=["instance"]).rows
+        self.assertEqual((row["instance"], Decimal(row["allocated"]), Decimal(row["idle"])), ("i-0abc", Decimal("0.5"), Decimal("0.2")))
+
+    def test_a_task_that_is_longer_than_the_bill(self) -> None:
+        for begin, end, said in (("10:00:00", "10:59:00", False), ("10:00:00", "11:30:00", True), ("09:30:00", "10:30:00", True)):
+            result = self.costs([split_line(ECS[1], "0.5", "0.2")], [task(begin, end)])
+            self.assertEqual(any("only a part of their cost" in note for note in result.notes), said, (begin, end))
+
     def test_fargate(self) -> None:
         line = split_line(ECS[1], "", "", line_item_unblended_cost="0.25", line_item_usage_type="EU-Fargate-vCPU-Hours:perCPU")
         self.assertEqual(self.sums(self.costs([line], [task("10:00:00", "10:30:00")])), {"allocated": Decimal("0.25")})
@@ -339,6 +366,12 @@ class Machines(CostCase):
     def test_size_not_known(self) -> None:
         result = self.costs([machine_line("1.00", product_vcpu="", product_memory="")], [task("10:00:00", "10:30:00")])
         self.assertEqual(self.sums(result), {"unobserved": Decimal("1")})
+
+    def test_credits_of_its_cpus_are_no_time(self) -> None:
+        """A minute of one CPU beyond its baseline: paid by those who ran in the hour."""
+        line = machine_line("0.10", line_item_usage_type="EU-CPUCredits:t3", line_item_usage_amount="0.0166")
+        result = self.costs([machine_line("1"), line], [task("10:00:00", "10:30:00")], [HOST])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.275"), "idle": Decimal("0.825")})
 
     def test_negative_line(self) -> None:
         result = self.costs([machine_line("1.00"), machine_line("-0.10")], [task("10:00:00", "11:00:00")], [HOST])
@@ -529,7 +562,7 @@ class BadBills(CostCase):
     def test_missing_columns(self) -> None:
         line = machine_line("1")
         del line["line_item_unblended_cost"]
-        self.refused("TRC130", "bill.csv, row 0", "lineitemunblendedcost", bills=[self.table("bill.csv", [line])])
+        self.refused("TRC130", "bill.csv, row 0", "line_item_unblended_cost", bills=[self.table("bill.csv", [line])])
         self.refused("TRC130", "is no bill", bills=[self.table("other.csv", [{"a": "1", "b": "2"}])])
 
     def test_all_problems_at_once(self) -> None:
@@ -554,6 +587,44 @@ class BadBills(CostCase):
         self.refused("TRC131", "b.csv, row 1", "a.csv, row 2", bills=bills)
         for repeated, total in (("once", "3"), ("all", "5")):
             self.assertEqual(Decimal(costs(bills, repeated=repeated).totals["USD"]["billed"]), Decimal(total))
+
+    def test_a_delivery_as_csv_and_as_parquet(self) -> None:
+        """They write times, numbers and tags differently."""
+        lines = [split_line(ECS[1], "0.00001", "0.25", sort="z"), machine_line("1.50")]
+        with_id = [line | {"identity_line_item_id": f"x{number}"} for number, line in enumerate(lines)]
+        for name, rows in (("a", lines), ("b", with_id)):
+            bill = self.table(f"{name}.csv", rows)
+            stored = self.folder / f"{name}.parquet"
+            duckdb.sql(f"""COPY (SELECT * REPLACE (line_item_usage_start_date::TIMESTAMP AS line_item_usage_start_date,
+                line_item_usage_end_date::TIMESTAMP AS line_item_usage_end_date, line_item_unblended_cost::DOUBLE AS line_item_unblended_cost,
+                split_line_item_split_cost::DOUBLE AS split_line_item_split_cost, split_line_item_unused_cost::DOUBLE AS
+                split_line_item_unused_cost, line_item_usage_amount::DOUBLE AS line_item_usage_amount,
+                list_reverse([[k, json_extract_string(resource_tags, '$.' || k)] FOR k IN json_keys(resource_tags)]) AS resource_tags)
+                FROM read_csv('{bill}', all_varchar=true)) TO '{stored}'""")
+            self.refused("TRC131", f"{name}.parquet, row 1 is", f"{name}.csv, row 1 once more; 2 such rows", bills=[bill, stored])
+            self.assertEqual(costs([bill, stored], repeated="once").totals["USD"]["billed"], "1.750010000000")
+
+    def test_the_same_line_twice_in_one_file(self) -> None:
+        """Without an id, it may be two: a note counts them."""
+        result = costs([self.table("bill.csv", [machine_line("1"), machine_line("1"), machine_line("0", 12), machine_line("0", 12)])])
+        self.assertEqual(Decimal(result.totals["USD"]["billed"]), 2)
+        self.assertTrue(any(note.startswith("1 lines are like another of their file") for note in result.notes), result.notes)
+
+    def test_a_cut_line_has_its_reason(self) -> None:
+        path = self.folder / "bill.csv"
+        path.write_text(Path(self.table("whole.csv", [split_line(ECS[1], "1", "0")])).read_text() + 'Usage,"cut')
+        self.refused("TRC130", "bill.csv, row 2", "quote", bills=[path])
+
+    def test_machines_whose_sizes_and_times_are_none(self) -> None:
+        bill = self.table("bill.csv", [machine_line("1")])
+        for name, value in (("vcpus", "four"), ("memory_gib", "-16"), ("observed_to", "noon"), ("system_cpus", "nan%")):
+            hosts = self.table("hosts.csv", [HOST, HOST | {name: value}])
+            self.refused("TRC130", "hosts.csv, row 2", name, value, bills=[bill], hosts=hosts)
+
+    def test_a_task_without_an_end(self) -> None:
+        result = self.costs([machine_line("1")], [task("10:00:00", "10:30:00") | {"complete": "-"}], [HOST])
+        self.assertEqual(self.sums(result), {"idle": Decimal(1)})
+        self.assertTrue(any("1 tasks have no times" in note for note in result.notes), result.notes)
 
     def test_lines_that_differ_in_a_column_that_is_not_read(self) -> None:
         """Two parts of one export: usage of one hour at two prices of the same unit."""
@@ -632,6 +703,8 @@ class BadBills(CostCase):
             costs()
         with self.assertRaises(InvalidArgumentError):
             costs([self.table("bill.csv", [machine_line("1")])], by=["moon"])
+        with self.assertRaises(InvalidArgumentError):
+            costs([self.table("bill.csv", [machine_line("1")])], currency="dollars")
         self.refused("TRC130", "hash", bills=[self.table("bill.csv", [machine_line("1")])],
                      tasks=[self.table("tasks.csv", [{"name": "x"}])])
 
@@ -663,7 +736,9 @@ tags = { team = "x*" }
 
     def test_mistakes(self) -> None:
         bill = self.table("bill.csv", [machine_line("1")])
-        for text, word in (("schema = 2", "schema"), ("schema = 1\n[[center]]\nnam = 'x'", "nam"), ("schema = 1\n[[center]]\nname = 'x'", "no condition"),
+        for text, word in (("schema = 2", "schema"), ("schema = 1", "no [[center]]"), ("schema = 1\n[center]\nname = 'x'", "no [[center]]"),
+                           ("schema = 1\ncenter = ['x']", "no [[center]]"),
+                           ("schema = 1\n[[center]]\nname = 'x'\nusers = ['x']\ntest = { match = ['x'] }", "tables"), ("schema = 1\n[[center]]\nnam = 'x'", "nam"), ("schema = 1\n[[center]]\nname = 'x'", "no condition"),
                            (self.GOOD.replace('other = [{ pipeline = "rnaseq", user = "bob" }]', 'other = [{ pipeline = "rna", user = "ann" }]'), "example"),
                            ("schema = ", "centers.toml")):
             with self.assertRaises(RulesError) as caught:
@@ -765,7 +840,9 @@ class Prices(CommandCase):
     def test_import_show_age(self) -> None:
         path = self.table("prices.csv", self.LIST)
         self.tracer("prices", "show", "m6i.xlarge", status=1)
-        self.assertIn("1 prices of 2020-01-02", self.tracer("prices", "import", path, "--date", "2020-01-02").stdout)
+        self.assertIn("the file's own date", self.tracer("prices", "import", path).stdout)
+        (self.folder / "data/libtracer/prices.csv").unlink()
+        self.assertIn("1 prices of 2020-01-02, in", self.tracer("prices", "import", path, "--date", "2020-01-02").stdout)
         self.assertIn("import newer ones", self.tracer("prices", "age").stdout)
         self.assertIn("2020-01-02, listed", self.tracer("prices", "show", "m6i.xlarge", "--region", "eu-west-1").stdout)
         tasks = self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])
@@ -813,9 +890,20 @@ class Prices(CommandCase):
     def test_bad_lists(self) -> None:
         for name, text, word in (("a.csv", "x,y\n1,2\n", "columns are missing"),
                                  ("b.csv", "cloud,region,instance_type,on_demand_usd_h\naws,eu,m,cheap\n", "row 1"),
-                                 ("c.json", "{", "cut")):
+                                 ("c.json", "{", "cut"), ("d.json", '{"publicationDate": "2026-10-01", "products": {"A": {"attributes": []}}, "terms": {}}', "AWS writes"),
+                                 ("e.csv", "cloud,region,instance_type,on_demand_usd_h\naws,eu,m,1e400\n", "row 1"),
+                                 ("f.csv", "cloud,region,instance_type,on_demand_usd_h\naws,eu,m," + "1" * 200_000, "cut or damaged")):
             (self.folder / name).write_text(text)
             self.assertIn(word, self.tracer("prices", "import", str(self.folder / name), status=1).stderr)
+
+    def test_a_machine_of_no_size_has_no_estimate(self) -> None:
+        """A list that has passed through a spreadsheet begins with a mark of its encoding."""
+        path = self.table("prices.csv", [self.LIST[0] | {"vcpus": "0", "memory_gib": "0"}])
+        Path(path).write_text("\ufeff" + Path(path).read_text())
+        tasks = self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])
+        result = costs([], [tasks], prices=path)
+        self.assertEqual(result.rows, [])
+        self.assertIn("1 tasks have no estimate: no price of m6i.xlarge in eu-west-1", result.notes)
 
 
 _IN_CGROUPS = """
@@ -985,6 +1073,10 @@ class Commands(CommandCase):
         bill = self.table("bill.csv", [machine_line("1.5")])
         self.tracer("cost", "--bill", bill, "--total", "1.50")
         self.assertIn("not to 1.51", self.tracer("cost", "--bill", bill, "--total", "1.51", status=1).stderr)
+        # An invoice is in cents.
+        bill = self.table("bill.csv", [machine_line("218.472804")])
+        for total, status in (("218.47", 0), ("218.472804", 0), ("218.48", 1), ("218.4728", 0), ("218.47281", 1), ("218", 1), ("nan", 2)):
+            self.tracer("cost", "--bill", bill, "--total", total, status=status)
 
     def test_errors(self) -> None:
         self.assertIn("TRC130", self.tracer("cost", "--bill", self.table("x.csv", [{"a": "1"}]), status=1).stderr)

@@ -27,7 +27,7 @@ try:
     from tracer.cost._database import connect, insert
     from tracer.sweep import Finding, sweep
     from tracer.sweep._command import FOUND, POLICY
-    from tracer.sweep._inventory import Inventory
+    from tracer.sweep._inventory import Inventory, time_of
     from tracer.sweep._judge import findings_of
     from tracer.sweep._recorded import Recorded
     from tracer.sweep._rules import BUILT_IN, CODES, read_rules
@@ -490,6 +490,15 @@ class Provided(World):
         self.look("c.json", {"containerInstances": [{"status": 4}], "computeEnvironments": [{}], "jobQueues": [{"jobQueueName": 1}]}, DAY)
         self.found(DAY + HOUR)
 
+    def test_numbers_and_times_that_no_clock_has_are_not_known(self) -> None:
+        for value in (float("inf"), float("nan"), -1, 10**30, 1e300, "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "\u00b2", "9" * 5000):
+            with self.subTest(str(value)[:30]):
+                self.assertIsNone(time_of(value))
+                self.look("i.json", {"Reservations": [{"Instances": [{"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": value}]}]}, DAY)
+                self.look("v.json", {"Volumes": [{"VolumeId": "v", "State": "available", "Size": value, "CreateTime": value}]}, DAY)
+                self.found(DAY + HOUR)
+                self.assertIn(self.inventory.volumes["v"][-1].size_gib, (None, -1))
+
 
 class Rules(World):
     def test_the_rules_have_all_codes_and_their_examples_hold(self) -> None:
@@ -560,6 +569,11 @@ class Command(World):
             sweep([], [self.answer("v.json", {"Volumes": []}, DAY)], now="tomorrow")
         self.assertEqual(self.run_main("sweep", "--inventory", "/nowhere.json")[0], 1)
         self.assertEqual(self.run_main("sweep", self.folder)[0], 1)
+        # A folder without an answer is none.
+        with tempfile.TemporaryDirectory() as empty:
+            status, _, err = self.run_main("sweep", "--inventory", empty)
+        self.assertEqual(status, 1)
+        self.assertIn("TRC137", err)
 
 
 @support.needs_tracing

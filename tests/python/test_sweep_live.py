@@ -190,6 +190,16 @@ class Live(unittest.TestCase):
         self.assertTrue(any("AuthFailure" in note and "not judged" in note for note in found.notes), found.notes)
         self.assertIn("AuthFailure", str(found))
 
+    def test_the_folder_of_looks_has_none_before_the_first(self) -> None:
+        self.start(1)
+        looks = os.path.join(self.folder, "looks")
+        for count in (1, 2):
+            # Each look is in a folder of its second.
+            with mock.patch("tracer.sweep._live.aws_session", return_value=Account()), \
+                    mock.patch("tracer.sweep._live.time.time", return_value=1_800_000_000 + 60 * count):
+                sweep([], [looks], live=True, region=REGION, save=looks)
+            self.assertEqual(len(os.listdir(looks)), count)
+
     def test_no_answer_at_all_is_an_error(self) -> None:
         wrong = {name.split(":")[1]: NoCredentialsError() for name in ACTIONS}
         with self.assertRaises(InventoryError) as raised:

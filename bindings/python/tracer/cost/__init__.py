@@ -11,6 +11,7 @@ docs/cost.md explains how each term is found. Needs duckdb: pip install 'libtrac
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -125,6 +126,8 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
     for name in tags or {}:
         if name not in TAGS:
             raise InvalidArgumentError(f"no tag means {name!r}", f"some of {', '.join(TAGS)}")
+    if currency is not None and re.fullmatch("[A-Z]{3}", currency) is None:
+        raise InvalidArgumentError(f"currency is {currency!r}", "give its code, such as USD")
     if not bills and not tasks:
         raise InvalidArgumentError("neither a bill nor tasks are given", "name at least one of them")
     if "cost_center" in by and centers is None:
@@ -151,11 +154,9 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
             _tasks.note_zones(connection, [os.fspath(path) for path in tasks], notes)
         scale, facts, lines, totals = _terms.MIN_SCALE, {}, 0, {}
         if bills:
-            bill = read_bills(connection, [os.fspath(path) for path in bills], basis, repeated)
+            bill = read_bills(connection, [os.fspath(path) for path in bills], basis, repeated, currency)
             notes += bill.notes
             lines, scale = bill.lines, max(bill.scale, _terms.MIN_SCALE)
-            if currency is not None:
-                _terms.state_currency(connection, currency, notes)
             facts = join(connection, tags or {}, notes)
             _terms.make_pieces(connection, basis, idle, scale, bool(tasks), notes)
             totals = _terms.totals_of(connection, scale)

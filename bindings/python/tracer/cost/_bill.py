@@ -18,6 +18,7 @@ __all__ = ["Bill", "read_bills"]
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _MONEY = ("billed", "effective", "list", "split_used", "split_unused", "list_split_used", "list_split_unused", "unused")
 _TIMES = ("start", "end")
+_PERIOD = "coalesce(try_cast(period AS TIMESTAMPTZ)::VARCHAR, period)"
 _REPEATED = ("error", "once", "all", "newest")
 
 
@@ -33,8 +34,8 @@ class Bill:
     notes: list[str] = field(default_factory=list)
 
 
-def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str) -> Bill:
-    """Raises BillError with all that is wrong, by file and row."""
+def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str, currency: str | None) -> Bill:
+    """`currency` is that of lines that name none. Raises BillError with all that is wrong, by file and row."""
     bill = Bill()
     _refuse_twice(paths)
     selects = []
@@ -48,8 +49,8 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str)
             problems.append(Problem("TRC130", None, f"{path} is no bill that is known by its columns: {names}",
                                     "name an export of one of these", ""))
             continue
-        missing = [each for each in found.required if not columns.has(each)]
-        if basis == "list" and not any(columns.has(each) for each in found.bases["list"]):
+        missing = [each for each in found.required if not columns.has(key_of(each))]
+        if basis == "list" and not any(columns.has(key_of(each)) for each in found.bases["list"]):
             missing.append(found.bases["list"][0])
         if missing:
             problems.append(Problem("TRC130", None, f"{path}, row 0 ({found.title}): columns are missing: {', '.join(missing)}",
@@ -66,7 +67,7 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str)
     for at, (number, path, select, columns) in enumerate(selects):
         # Lines without an id may differ in columns that nothing else is read of, such as the price. Files of other columns can't be
         # compared so.
-        if len(paths) > 1 and len(shapes) == 1 and select["identity"] == "NULL::VARCHAR":
+        if len(shapes) == 1 and select["identity"] == "NULL::VARCHAR":
             select["whole"] = f"hash({', '.join(columns.raw(key) + '::VARCHAR' for key in sorted(map(key_of, columns.types)))})"
         parts = ", ".join(f'{value} AS "{name}"' for name, value in select.items())
         make = "CREATE TABLE read AS" if at == 0 else "INSERT INTO read"
@@ -76,13 +77,13 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str)
         except Exception as error:
             raise read_error(path, error) from None
     _check(connection, paths)
-    _check_repeated(connection, paths, repeated, bill)
+    _check_repeated(connection, paths, repeated, len(shapes) == 1, bill)
     bill.scale = _scale(connection, bill)
     _make_lines(connection)
     bill.lines = connection.execute("SELECT count(*) FROM lines").fetchone()[0]
     if not bill.lines:
         raise problem("TRC130", f"{', '.join(paths)}: no rows", "name a bill with rows")
-    _notes(connection, bill)
+    _notes(connection, bill, currency)
     return bill
 
 
@@ -128,7 +129,7 @@ def _check(connection: Any, paths: Sequence[str]) -> None:
         raise BillError(problems)
 
 
-def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, bill: Bill) -> None:
+def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike: bool, bill: Bill) -> None:
     """A line is the same if all of its columns are, or in files with other columns all that is read; with an id of the line, if
     id and time are."""
     if repeated not in _REPEATED:
@@ -136,13 +137,13 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, bill: 
     names = [row[0] for row in connection.execute("DESCRIBE read").fetchall() if row[0] not in ("file", "row")]
     if repeated == "newest" and len(paths) > 1:
         dropped = connection.execute(
-            """DELETE FROM read USING (SELECT payer, period, max(file) AS newest FROM read GROUP BY ALL) AS n
-            WHERE read.payer IS NOT DISTINCT FROM n.payer AND read.period IS NOT DISTINCT FROM n.period AND
+            f"""DELETE FROM read USING (SELECT payer, {_PERIOD} AS period, max(file) AS newest FROM read GROUP BY ALL) AS n
+            WHERE read.payer IS NOT DISTINCT FROM n.payer AND {_PERIOD.replace('period', 'read.period')} IS NOT DISTINCT FROM n.period AND
             read.file < n.newest""").fetchone()[0]
         if dropped:
             bill.notes.append(f"{dropped} lines of older files were replaced: of a billing period, the file named last counts")
-    key = f"hash({', '.join(chr(34) + name + chr(34) for name in names)})"
-    by_id = "hash(identity, \"start\", \"end\")"
+    key, by_id = (f"hash({', '.join(f'{chr(34)}{name}{chr(34)}' if alike else _value_of(name) for name in of)})"
+                  for of in (names, ("identity", *_TIMES)))
     connection.execute(f"""CREATE TEMP TABLE repeats AS SELECT file, row, first_file, first_row FROM (
         SELECT file, row, identity, first_value(file) OVER same AS first_file, first_value(row) OVER same AS first_row
         FROM read WINDOW same AS (PARTITION BY CASE WHEN identity IS NULL THEN {key} ELSE {by_id} END ORDER BY file, row))
@@ -157,6 +158,25 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, bill: 
         connection.execute("DELETE FROM read USING repeats WHERE read.file = repeats.file AND read.row = repeats.row")
     if count:
         bill.notes.append(f"{count} lines came twice and were counted {'twice' if repeated == 'all' else 'once'}")
+    if "whole" in names:
+        same = connection.execute("SELECT sum(n - 1)::BIGINT FROM (SELECT count(*) AS n FROM read WHERE coalesce(try_cast(billed AS DOUBLE), "
+                                  "try_cast(split_used AS DOUBLE)) <> 0 GROUP BY file, whole) WHERE n > 1").fetchone()[0]
+        if same:
+            bill.notes.append(f"{same} lines are like another of their file in all columns: they have no id, and count")
+
+
+def _value_of(name: str) -> str:
+    """The same of a CSV and of a Parquet file, which write it differently."""
+    if name in (*_MONEY, "hours"):
+        return f"try_cast({name} AS DECIMAL(38, {PLACES}))"
+    if name in (*_TIMES, "period"):
+        return f'coalesce(try_cast("{name}" AS TIMESTAMPTZ)::VARCHAR, "{name}")'
+    if name == "tags":
+        value = "json_extract_string(tags, '$.' || to_json(k)::VARCHAR)"
+        return f"CASE WHEN json_valid(tags) THEN list_sort(list_transform(json_keys(tags), lambda k: k || '=' || coalesce({value}, ''))) END"
+    if name in ("vcpus", "memory"):
+        return f"try_cast(regexp_extract({name}, '[0-9.]+') AS DOUBLE)"
+    return f'"{name}"'
 
 
 def _scale(connection: Any, bill: Bill) -> int:
@@ -187,13 +207,15 @@ def _make_lines(connection: Any) -> None:
     connection.execute("DROP TABLE read")
 
 
-def _notes(connection: Any, bill: Bill) -> None:
+def _notes(connection: Any, bill: Bill, currency: str | None) -> None:
     count, total = connection.execute("SELECT count(*), sum(billed) FROM lines WHERE billed < 0").fetchone()
     if count:
         bill.notes.append(f"{count} lines are negative, {total.normalize():f} together")
     count = connection.execute("SELECT count(*) FROM lines WHERE currency IS NULL").fetchone()[0]
     if count:
-        bill.notes.append(f"{count} lines name no currency")
+        bill.notes.append(f"{count} lines name no currency" + ("" if currency is None else f": {currency}, as given"))
+    if count and currency is not None:
+        connection.execute("UPDATE lines SET currency = ? WHERE currency IS NULL", [currency])
     currencies = [row[0] for row in connection.execute(
         "SELECT DISTINCT currency FROM lines WHERE currency IS NOT NULL ORDER BY 1").fetchall()]
     if len(currencies) > 1:

@@ -62,9 +62,12 @@ def read_centers(path: str) -> Centers:
     if content.get("schema") != 1:
         wrong.append("schema is not 1")
     wrong += [f"unknown key {key}" for key in content if key not in ("schema", "center")]
-    entries = content.get("center", [])
+    entries = content.get("center")
+    if not isinstance(entries, list) or not entries or not all(isinstance(each, dict) for each in entries):
+        wrong.append("it has no [[center]], or center is something else")
+        entries = []
     rules, tests = [], []
-    for number, entry in enumerate(entries if isinstance(entries, list) else [], 1):
+    for number, entry in enumerate(entries, 1):
         where = f"[[center]] {number}"
         wrong += [f"{where}: unknown key {key}" for key in entry if key not in (*_LISTS, "name", "tags", "test")]
         if not isinstance(entry.get("name"), str) or not entry["name"]:
@@ -79,8 +82,9 @@ def read_centers(path: str) -> Centers:
         if not lists and not tags:
             wrong.append(f"{where}: it has no condition: one of {', '.join(_LISTS)}, tags")
         test = entry.get("test", {})
-        if not isinstance(test, dict) or not all(isinstance(test.get(key, []), list) for key in ("match", "other")):
-            wrong.append(f"{where}: test is no table with the lists match and other")
+        if not isinstance(test, dict) or not all(isinstance(test.get(key, []), list) and all(isinstance(each, dict) for each in test.get(key, []))
+                                                 for key in ("match", "other")):
+            wrong.append(f"{where}: test is no table with the lists match and other, of tables")
             continue
         rules.append(_Rule(entry["name"], lists, tags))
         tests += [(where, entry["name"], True, each) for each in test.get("match", [])]

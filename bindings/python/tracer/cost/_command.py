@@ -44,7 +44,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     cost.add_argument("--currency", metavar="CODE", help="the currency of lines that name none")
     cost.add_argument("--timezone", metavar="ZONE", help="of times without one in tables of tasks and machines, such as Europe/Berlin. "
                       "Default: UTC")
-    cost.add_argument("--total", metavar="AMOUNT", help="what the invoice says: fail if the bill sums to another amount")
+    cost.add_argument("--total", metavar="AMOUNT", help="what the invoice says: fail if the bill, rounded to its places, sums to another amount")
     cost.add_argument("--rows", type=int, default=12, metavar="N", help="rows of the table, the largest first. Default: 12")
     form = cost.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="write everything as one JSON object: docs/cost.md describes it")
@@ -86,9 +86,11 @@ def _cost(options: argparse.Namespace) -> tuple[str, int]:
         tags[meaning] = tag
     if options.total is not None:
         try:
-            Decimal(options.total)
+            total = Decimal(options.total)
         except InvalidOperation:
-            raise InvalidArgumentError(f"--total {options.total} is no amount", "write it as 218.35") from None
+            total = Decimal("nan")
+        if not total.is_finite():
+            raise InvalidArgumentError(f"--total {options.total} is no amount", "write it as 218.35")
     if options.rows < 1:
         raise InvalidArgumentError(f"--rows {options.rows} shows nothing", "1 or more")
     result = costs(options.bill, options.tasks, by=[each.strip().replace("-", "_") for each in options.by.split(",")],
@@ -111,7 +113,10 @@ def _wrong(options: argparse.Namespace, result: Costs) -> list[str]:
         wrong.append(f"the terms of {result.lines_off} lines do not sum to them, by {result.difference}: this is a defect")
     if options.total is not None:
         sums = [Decimal(each[options.basis]) for each in result.totals.values() if options.basis in each]
-        if sums != [Decimal(options.total)]:
+        # An invoice is in cents, the lines of its bill have more places.
+        total = Decimal(options.total)
+        half = Decimal(5).scaleb(min(int(total.as_tuple().exponent), -2) - 1)
+        if len(sums) != 1 or abs(sums[0] - total) > half:
             wrong.append(f"the bill sums to {', '.join(f'{each.normalize():f}' for each in sums) or 'nothing'}, not to "
                          f"{options.total}: it may be cut, or from another delivery")
     return wrong
@@ -121,8 +126,9 @@ def _prices(options: argparse.Namespace) -> tuple[str, int]:
     from . import _prices as prices
 
     if options.action == "import":
-        count, date = prices.import_prices(options.file, options.date)
-        return f"{count} prices of {date}, in {prices.store_path()}\n", 0
+        count, date, is_of_file = prices.import_prices(options.file, options.date)
+        of_file = " (the file's own date, as it says none: --date gives another)" if is_of_file else ""
+        return f"{count} prices of {date}{of_file}, in {prices.store_path()}\n", 0
     if options.action == "use":
         from ._waste import choose_price, chosen_path
 

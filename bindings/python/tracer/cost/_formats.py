@@ -62,7 +62,7 @@ class Format:
     name: str
     title: str
     required: tuple[str, ...]
-    """Columns that no total is possible without."""
+    """Columns that no total is possible without, as the provider writes them."""
     marks: tuple[str, ...]
     """Columns by which the format is known; the one with most of them wins."""
     select: Callable[[Columns], dict[str, str]]
@@ -103,7 +103,9 @@ def decimal_of(text: str) -> str:
     return f"CAST({text} AS DECIMAL(38, 24))"
 
 
-_CUR_COMPUTE = r"(BoxUsage|SpotUsage|UnusedBox|DedicatedUsage|HostUsage|HostBoxUsage|CPUCredits)"
+# Whose amount is the time that a machine ran. That of CPUCredits is time of its CPUs.
+_CUR_COMPUTE = r"(BoxUsage|SpotUsage|UnusedBox|DedicatedUsage|HostUsage|HostBoxUsage)"
+_CUR_INSTANCE = r"(^|/)(i-[0-9a-f]+)$"
 
 
 def _cur(c: Columns) -> dict[str, str]:
@@ -135,7 +137,8 @@ def _cur(c: Columns) -> dict[str, str]:
         "line_type": kind,
         "resource": resource,
         "parent": c.text("splitlineitemparentresourceid"),
-        "instance": f"regexp_extract({resource}, '(^|/)(i-[0-9a-f]+)$', 2)",
+        "instance": f"""coalesce(nullif(regexp_extract({resource}, '{_CUR_INSTANCE}', 2), ''),
+            regexp_extract({c.text('splitlineitemparentresourceid')}, '{_CUR_INSTANCE}', 2))""",
         "instance_type": c.text("productinstancetype") if not c.has("product") else
         f"coalesce({c.text('productinstancetype')}, json_extract_string({_tags_of(c, 'product', ())}, '$.instance_type'))",
         "vcpus": c.text("productvcpu") if not c.has("product") else
@@ -257,7 +260,7 @@ def _gcp(c: Columns) -> dict[str, str]:
             THEN regexp_extract({name}, '([^/]+)$', 1) END""",
         "instance_type": _gcp_system(c, "machine_spec"),
         "vcpus": _gcp_system(c, "cores"),
-        "memory": f"({_gcp_system(c, 'memory')}::DOUBLE / 1024)::VARCHAR",
+        "memory": f"(try_cast({_gcp_system(c, 'memory')} AS DOUBLE) / 1024)::VARCHAR",
         "hours": "NULL::VARCHAR",
         "currency": c.text("currency"),
         "tags": _tags_of(c, "labels", ("labels.", "labels_")),
@@ -285,19 +288,19 @@ def _gcp_system(c: Columns, name: str) -> str:
 
 FORMATS = (
     Format("cur", "AWS Cost and Usage Report",
-           ("lineitemusagestartdate", "lineitemusageenddate", "lineitemlineitemtype", "lineitemresourceid",
-            "lineitemunblendedcost"),
+           ("line_item_usage_start_date", "line_item_usage_end_date", "line_item_line_item_type", "line_item_resource_id",
+            "line_item_unblended_cost"),
            ("lineitemusagestartdate", "lineitemlineitemtype", "lineitemunblendedcost", "lineitemproductcode",
-            "lineitemresourceid"), _cur, bases={"list": ("pricingpublicondemandcost", "splitlineitempublicondemandsplitcost")}),
+            "lineitemresourceid"), _cur, bases={"list": ("pricing_public_on_demand_cost", "split_line_item_public_on_demand_split_cost")}),
     Format("focus", "FOCUS",
-           ("chargeperiodstart", "chargeperiodend", "chargecategory", "billedcost", "effectivecost", "billingcurrency",
-            "resourceid"),
+           ("ChargePeriodStart", "ChargePeriodEnd", "ChargeCategory", "BilledCost", "EffectiveCost", "BillingCurrency",
+            "ResourceId"),
            ("chargeperiodstart", "chargecategory", "billedcost", "effectivecost", "billingcurrency", "servicecategory"),
-           _focus, bases={"list": ("listcost",)}),
+           _focus, bases={"list": ("ListCost",)}),
     Format("gcp", "Google Cloud detailed usage cost export",
-           ("usagestarttime", "usageendtime", "cost", "currency", "credits"),
+           ("usage_start_time", "usage_end_time", "cost", "currency", "credits"),
            ("usagestarttime", "usageendtime", "billingaccountid", "cost", "currency", "costtype", "exporttime"), _gcp,
-           bases={"list": ("costatlist",)}),
+           bases={"list": ("cost_at_list",)}),
 )
 
 

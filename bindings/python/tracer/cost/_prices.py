@@ -19,6 +19,10 @@ from ._database import problem
 __all__ = ["OLD_DAYS", "Price", "import_prices", "read_prices", "store_path"]
 
 OLD_DAYS = 90
+# A size of 0 is one that the list does not know.
+_SIZES = ("vcpus", "memory_gib", "vCPUs", "MemoryGiB", "vcpu", "memory")
+# More than any price or size.
+_MOST = Decimal("1e12")
 # Columns of CSV files that need not be there.
 _MORE = {"gpus": ("gpu_count", "AcceleratorCount"), "local_disk_gb": ("local_disk_gb",), "network_gbps": ("network_gbps",)}
 
@@ -56,8 +60,8 @@ def store_path() -> Path:
     return Path(home) / "libtracer" / "prices.csv"
 
 
-def import_prices(path: str, date: str | None = None) -> tuple[int, str]:
-    """The number of prices, and their date. They replace earlier ones of the same cloud, region and type."""
+def import_prices(path: str, date: str | None = None) -> tuple[int, str, bool]:
+    """The number of prices, their date, and whether that is only when the file was changed. They replace earlier ones of the same cloud, region and type."""
     found = list(_read_file(path, date))
     if not found:
         raise problem("TRC132", f"{path} has no prices of machines", "docs/cost.md lists the files that are read")
@@ -75,33 +79,36 @@ def import_prices(path: str, date: str | None = None) -> tuple[int, str]:
         writer.writeheader()
         writer.writerows(asdict(price) for price in kept.values())
     os.replace(temporary, target)
-    return len(found), max(price.date for price in found)
+    return len(found), max(price.date for price in found), date is None and not _is_json(path)
 
 
 def read_prices(path: str | os.PathLike[str]) -> list[Price]:
     """From the store, or from any file that can be imported."""
     path = Path(path)
     try:
-        with open(path, newline="", encoding="utf-8") as file:
+        with open(path, newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
             if rows.fieldnames and set(rows.fieldnames) == set(Price.__dataclass_fields__):
-                return [_checked(str(path), number, Price(**row)) for number, row in enumerate(rows, 1)]
+                return [_checked(str(path), number, row) for number, row in enumerate(rows, 1)]
     except OSError as error:
         raise RecordingError.of("TRC110", error.errno, f"can't read {path}: {error.strerror}",
                                 "import a list: tracer prices import FILE") from None
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, csv.Error):
         pass
     return list(_read_file(str(path), None))
 
 
-def _checked(path: str, row: int, price: Price) -> Price:
+def _checked(path: str, row: int, texts: dict[str, str | None]) -> Price:
+    if None in texts or None in texts.values():
+        raise problem("TRC132", f"{path}, row {row} has not as many fields as the header", "import the list again")
+    facts = {name: text or "" for name, text in texts.items()}
     for name in ("vcpus", "memory_gib", "on_demand", "spot", *_MORE, "spot_interruption"):
-        _number(path, row, name, getattr(price, name))
+        facts[name] = _number(path, row, name, facts[name])
     try:
-        datetime.date.fromisoformat(price.date)
+        datetime.date.fromisoformat(facts["date"])
     except ValueError:
-        raise problem("TRC132", f"{path}, row {row}: date is no date: {price.date!r}", "import the list again") from None
-    return price
+        raise problem("TRC132", f"{path}, row {row}: date is no date: {facts['date']!r}", "import the list again") from None
+    return Price(**facts)
 
 
 def _read_file(path: str, date: str | None) -> Iterator[Price]:
@@ -109,21 +116,26 @@ def _read_file(path: str, date: str | None) -> Iterator[Price]:
         modified = datetime.datetime.fromtimestamp(os.path.getmtime(path), datetime.timezone.utc).date().isoformat()
         if date is not None:
             date = datetime.date.fromisoformat(date).isoformat()
-        with open(path, newline="", encoding="utf-8") as file:
-            start = file.read(1)
-            file.seek(0)
-            if start == "{":
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            if _is_json(path):
                 yield from _of_json(path, json.load(file), date)
                 return
             yield from _of_csv(path, file, date or modified)
     except OSError as error:
         raise RecordingError.of("TRC110", error.errno, f"can't read {path}: {error.strerror}", "name a price list") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, csv.Error, RecursionError) as error:
         raise problem("TRC132", f"{path} is cut or damaged: {error}", "get the file again") from None
+    except (AttributeError, TypeError) as error:
+        raise problem("TRC132", f"{path} is not as AWS writes its price list: {error}", "get the file again") from None
     except ValueError as error:
         if hasattr(error, "problems"):
             raise
         raise problem("TRC132", f"{path}: {error}", "give the date as YYYY-MM-DD") from None
+
+
+def _is_json(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4).removeprefix(b"\xef\xbb\xbf")[:1] == b"{"
 
 
 def _number(path: str, row: int | str, name: str, text: str | None) -> str:
@@ -131,8 +143,8 @@ def _number(path: str, row: int | str, name: str, text: str | None) -> str:
     if not text:
         return ""
     try:
-        if (value := Decimal(text)).is_finite() and value >= 0:
-            return text
+        if (value := Decimal(text)).is_finite() and 0 <= value < _MOST:
+            return "" if not value and name in _SIZES else text
     except InvalidOperation:
         pass
     where = row if isinstance(row, str) else f"row {row}"

@@ -310,7 +310,15 @@ def read_hosts(connection: Any, path: str) -> None:
     def time(key: str) -> str:
         return _time(number(key), c.text(key))
 
+    wrong = {key: f"{number(key)} IS NULL OR NOT isfinite({number(key)}) OR {number(key)} < 0" for key in (
+        "vcpus", "memorygib", "systemcpus", "systemmemorygib")} | {key: f"{time(key)} IS NULL" for key in ("observedfrom", "observedto")}
     try:
+        for key, test in wrong.items():
+            found = connection.execute(f"""SELECT row, word FROM (SELECT row_number() OVER () AS row, {c.text(key)} AS word,
+                {test} AS wrong FROM {source_of(path)}) WHERE word IS NOT NULL AND wrong LIMIT 1""").fetchone() if c.has(key) else None
+            if found:
+                raise problem("TRC130", f"{path}, row {found[0]}: {c.name(key)} is no {'time' if 'observed' in key else 'size'}: {found[1]!r}",
+                              "correct the file: docs/cost.md lists its columns")
         connection.execute(f"""INSERT INTO hosts SELECT {c.text('instance')}, {c.text('hostname')}, {c.text('instancetype')},
             {number('vcpus')}, {number('memorygib')}, {time('observedfrom')}, {time('observedto')},
             {number('systemcpus')}, {number('systemmemorygib')}, {c.text('volumes')}, false, {c.text('region')} FROM {source_of(path)}""")

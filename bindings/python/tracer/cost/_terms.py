@@ -40,7 +40,7 @@ def make_pieces(connection: Any, basis: str, idle: str, scale: int, with_tasks: 
         FROM tasks WHERE status IS DISTINCT FROM 'CACHED' GROUP BY run, hash) AS d
         ON a.task IS NULL AND d.run = tagged.tag_run AND d.hash = tagged.tag_hash""")
     connection.execute("DROP TABLE tagged")
-    _share_parents(connection, scale)
+    _share_parents(connection, idle, scale)
     _share_splits(connection, idle, scale)
     _share_machines(connection, idle, scale, notes)
     _share_others(connection, basis)
@@ -56,7 +56,7 @@ _STRANGE = """CASE WHEN tag_run IS NOT NULL THEN 'run not among the tasks' ELSE 
 _PARENT = "coalesce(nullif(regexp_extract(work.parent, '(^|/)(i-[0-9a-f]+)$', 2), ''), work.parent)"
 
 
-def _share_parents(connection: Any, scale: int) -> None:
+def _share_parents(connection: Any, idle: str, scale: int) -> None:
     """Where the machine's own lines are in the bill beside the split ones, only they are billed; the split ones weigh."""
     connection.execute(f"""UPDATE work SET of_parent = true WHERE used_cost IS NOT NULL AND parent IS NOT NULL AND EXISTS (
         SELECT 1 FROM work AS p WHERE p.used_cost IS NULL AND p.shape = 'machine' AND p.term = 'usage' AND
@@ -64,8 +64,8 @@ def _share_parents(connection: Any, scale: int) -> None:
     if not connection.execute("SELECT count(*) FROM work WHERE of_parent").fetchone()[0]:
         return
     rows = connection.execute(f"""SELECT {_PARENT} AS machine, t0, t1, line, used_cost, unused_cost, NULL, task, {_RUN},
-        {_KIND}, {_BELONGS}, {_STRANGE} FROM work WHERE of_parent UNION ALL
-        SELECT coalesce(instance, resource), t0, t1, line, NULL, NULL, cost, NULL, NULL, NULL, NULL, NULL FROM work WHERE used_cost IS NULL
+        {_KIND}, {_BELONGS}, {_STRANGE}, resource FROM work WHERE of_parent UNION ALL
+        SELECT coalesce(instance, resource), t0, t1, line, NULL, NULL, cost, NULL, NULL, NULL, NULL, NULL, NULL FROM work WHERE used_cost IS NULL
         AND shape = 'machine' AND term = 'usage' AND coalesce(instance, resource) IN (SELECT {_PARENT} FROM work WHERE of_parent)
         ORDER BY 1, 2, 4""").fetchall()
 
@@ -74,17 +74,17 @@ def _share_parents(connection: Any, scale: int) -> None:
         until = None
         for row in rows:
             if group and (row[0] != group[0][0] or row[1] >= until):
-                yield from _of_group(group, scale)
+                yield from _of_group(group, idle, scale)
                 group, until = [], None
             group.append(row)
             until = row[2] if until is None else max(until, row[2])
         if group:
-            yield from _of_group(group, scale)
+            yield from _of_group(group, idle, scale)
 
     insert(connection, "pieces", pieces())
 
 
-def _of_group(group: list[Any], scale: int) -> Iterator[tuple[object, ...]]:
+def _of_group(group: list[Any], idle: str, scale: int) -> Iterator[tuple[object, ...]]:
     lines = [row for row in group if row[6] is not None]
     splits = [row for row in group if row[6] is None]
     keys: list[tuple[object, ...]] = []
@@ -97,9 +97,30 @@ def _of_group(group: list[Any], scale: int) -> Iterator[tuple[object, ...]]:
     keys.append((None, None, "idle", "not split by the provider"))
     weights.append(max(rest, 0 if sum(weights) else 1))
     for row in lines:
-        for key, units in zip(keys, shares_of(units_of(row[6], scale), weights)):
+        parts = shares_of(units_of(row[6], scale), weights)
+        for key, units in zip(keys, parts) if idle == "keep" else _handed_out(splits, keys, weights, parts, idle):
             if units:
                 yield (row[3], *key, amount_of(units, scale), None)
+
+
+def _handed_out(splits: list[Any], keys: list[tuple[object, ...]], weights: list[int], parts: list[int],
+                idle: str) -> Iterator[tuple[tuple[object, ...], int]]:
+    """Idle goes to the containers, and so does what the provider did not split: by their shares, or evenly."""
+    holders = [(*key[:2], "allocated", "idle") if key[2] == "idle" else key for key in keys[1:-1:2]]
+    first = {row[12]: at for at, row in reversed(list(enumerate(splits)))}
+    even = [int(first[row[12]] == at) for at, row in enumerate(splits)]
+    shares = even if idle == "even" else [used + unused for used, unused in zip(weights[:-1:2], weights[1:-1:2])]
+    yield from zip(keys[:-1:2], parts[:-1:2])
+    rest = parts[-1]
+    for holder, units in zip(holders, parts[1:-1:2]):
+        if idle == "even":
+            rest += units
+        else:
+            yield holder, units
+    if any(shares):
+        yield from zip(holders, shares_of(rest, shares))
+    else:
+        yield keys[-1], rest
 
 
 def _share_splits(connection: Any, idle: str, scale: int) -> None:
@@ -158,7 +179,7 @@ def _machines(connection: Any) -> dict[str, Machine]:
 
     cursor = connection.execute("""SELECT instance, task, run, t0, t1, greatest(coalesce(cpus, 0), coalesce(used_cpus, 0)),
         greatest(coalesce(memory_gib, 0), coalesce(used_gib, 0)), sent_bytes FROM tasks
-        WHERE instance IS NOT NULL AND t0 IS NOT NULL AND status IS DISTINCT FROM 'CACHED' ORDER BY instance, t0, task""")
+        WHERE instance IS NOT NULL AND t0 IS NOT NULL AND t1 IS NOT NULL AND status IS DISTINCT FROM 'CACHED' ORDER BY instance, t0, task""")
     while rows := cursor.fetchmany(50000):
         for instance, task, run, t0, t1, cpus, memory, sent in rows:
             machine(instance).tasks.append(Task(task, run, t0, t1, Weights.of(cpus, memory), sent))
@@ -256,13 +277,6 @@ def create_empty(connection: Any) -> None:
         invoice VARCHAR, of_parent BOOLEAN, used_cost DECIMAL(38, 24), unused_cost DECIMAL(38, 24), cost DECIMAL(38, 24))""")
 
 
-def state_currency(connection: Any, currency: str, notes: list[str]) -> None:
-    """For lines that name none."""
-    count = connection.execute("UPDATE lines SET currency = ? WHERE currency IS NULL", [currency]).fetchone()[0]
-    if count:
-        notes.append(f"{count} lines name no currency: {currency}, as given")
-
-
 def check(connection: Any) -> tuple[Any, int]:
     """All pieces minus all lines, and the number of lines whose pieces differ from them."""
     row = connection.execute(f"""SELECT coalesce(sum(coalesce(found, 0) - worth), 0), count(*) FILTER (coalesce(found, 0) <> worth)
@@ -284,17 +298,26 @@ def totals_of(connection: Any, scale: int) -> dict[str, dict[str, str]]:
             for currency, *values in connection.execute(f"SELECT currency, {sums} FROM work GROUP BY 1 ORDER BY 1").fetchall()}
 
 
+# A line of a machine or container.
+_RAN = "shape IN ('machine', 'cpu', 'memory') AND (instance IS NOT NULL OR ecs IS NOT NULL)"
+
+
 def without_line(connection: Any, notes: list[str]) -> str:
     """Which tasks are after the bill's end, as SQL: only those are estimated. Others without a line cost nothing, or their
     machine's cost is not known: a note says how many."""
     # Taxes, fees and volumes may have the whole month, long before it is over.
-    end = connection.execute("""SELECT coalesce(max(t1) FILTER (shape IN ('machine', 'cpu', 'memory') AND (instance IS NOT NULL OR
-        ecs IS NOT NULL)), max(t1)) FROM work WHERE term = 'usage'""").fetchone()[0]
+    first, last, end = connection.execute(f"""SELECT min(t0) FILTER ({_RAN}), max(t1) FILTER ({_RAN}),
+        coalesce(max(t1) FILTER ({_RAN}), max(t1)) FROM work WHERE term = 'usage'""").fetchone()
     later = f"t1 > {end}" if end is not None else "false"
     count = connection.execute(f"""SELECT count(*) FROM tasks WHERE task NOT IN (SELECT task FROM pieces WHERE task IS NOT NULL)
         AND status IS DISTINCT FROM 'CACHED' AND NOT coalesce({later}, false)""").fetchone()[0]
     if count:
         notes.append(f"{count} tasks have no line: they were free, or another bill has them")
+    if last is not None:
+        count = connection.execute(f"""SELECT count(*) FROM tasks WHERE (t0 < {first - _CLOCKS_APART_US} OR t1 > {last + _CLOCKS_APART_US})
+            AND task IN (SELECT task FROM pieces WHERE task IS NOT NULL)""").fetchone()[0]
+        if count:
+            notes.append(f"{count} tasks begin before the bill's first hour or end after its last: only a part of their cost is in it")
     cached = connection.execute("SELECT count(*) FROM tasks WHERE status = 'CACHED'").fetchone()[0]
     if cached:
         notes.append(f"{cached} tasks are from the engine's cache: they cost nothing now")

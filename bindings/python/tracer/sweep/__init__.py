@@ -93,8 +93,10 @@ def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequen
     known = read_rules(os.fspath(rules) if rules is not None else BUILT_IN)
     result = Sweep()
     inventory = Inventory(notes=result.notes)
-    for path in inventories:
-        inventory.read(os.fspath(path))
+    for path in map(os.fspath, inventories):
+        # Before the first look, the folder that keeps them has none.
+        if save is None or os.path.realpath(path) != os.path.realpath(save) or os.path.isdir(path) and os.listdir(path):
+            inventory.read(path)
     if live:
         from ._live import ask_aws, aws_session
 

@@ -21,6 +21,8 @@ MOST_BYTES = 256 << 20
 LIVE = ("SUBMITTED", "PENDING", "RUNNABLE", "STARTING", "RUNNING")
 ENDED = ("SUCCEEDED", "FAILED")
 _SECOND = 1_000_000
+# More than any count or size.
+_MOST = 10**18
 
 
 @dataclass
@@ -121,8 +123,11 @@ class Inventory:
     def read(self, path: str) -> None:
         """A file with one answer or several, or a folder of such files. Raises InventoryError, RecordingError."""
         if os.path.isdir(path):
-            for each in sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
-                               if name.endswith((".json", ".txt"))):
+            found = sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
+                           if name.endswith((".json", ".txt")))
+            if not found:
+                raise _error(path, "no answer (*.json, *.txt) is in it", "name a folder that has some, or files")
+            for each in found:
                 self.read(each)
             return
         try:
@@ -345,13 +350,14 @@ def time_of(value: object) -> int | None:
     if isinstance(value, bool) or value in (None, "", 0, "Unknown", "N/A", "None"):
         return None
     if isinstance(value, (int, float)):
-        return int(value * 1000) if value > 1e11 else int(value * _SECOND) if 0 < value < 1e11 else None
+        # Up to the year 5138, either way.
+        return int(value * 1000) if 1e11 < value < 1e14 else int(value * _SECOND) if 0 < value < 1e11 else None
     try:
-        time = datetime.datetime.fromisoformat(str(value))
-    except ValueError:
+        # Slurm writes local time, without a zone.
+        time = datetime.datetime.fromisoformat(str(value)).astimezone(datetime.timezone.utc)
+    except (ValueError, OverflowError):
         return None
-    # Slurm writes local time, without a zone.
-    return int(time.astimezone(datetime.timezone.utc).timestamp() * _SECOND)
+    return int(time.timestamp() * _SECOND)
 
 
 def _text(value: object) -> str | None:
@@ -361,9 +367,9 @@ def _text(value: object) -> str | None:
 def _number(value: object) -> int | None:
     if isinstance(value, dict):
         value = value.get("number")
-    if isinstance(value, str) and value.isdigit():
+    if isinstance(value, str) and value.isdecimal() and len(value) < 20:
         return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST else None
 
 
 def _dict(value: object) -> dict[str, Any]:

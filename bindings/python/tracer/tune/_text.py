@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -161,8 +162,11 @@ def why_of(result: Tune, step: str) -> str:
     found = [row for row in result.rows if row["step"] == step] or [
         row for row in result.rows if (row["step"] or "").split(":")[-1] == step]
     if not found:
-        names = ", ".join(visible(row["step"] or "-", 48) for row in result.rows[:12])
-        raise InvalidArgumentError(f"there is no {result.by} {step!r}", f"some of: {names}")
+        # The last part of a name is enough, and may be nearly right.
+        lasts = list(dict.fromkeys((row["step"] or "-").split(":")[-1] for row in result.rows))
+        near = [last for last in lasts if step.lower() in last.lower()][:12] or difflib.get_close_matches(step, lasts, 3, 0.5)
+        names = ", ".join(map(visible, near or lasts[:12]))
+        raise InvalidArgumentError(f"there is no {result.by} {step!r}", f"did you mean: {names}" if near else f"some of: {names}")
     return "\n\n".join(_why(result, row) for row in found)
 
 
