@@ -75,7 +75,7 @@ struct Account {
   std::optional<std::uint64_t> read_bytes;               ///< By read calls, without exec's own, io_uring, splice, mmap.
   std::optional<std::uint64_t> read_at_most_bytes;       ///< An upper bound, if exec's own reads can't be separated.
   std::optional<std::uint64_t> written_bytes;            ///< By write calls, without io_uring, splice, mmap, send.
-  std::optional<std::uint64_t> read_calls;
+  std::optional<std::uint64_t> read_calls;  ///< Those that read_bytes counts; also calls that read nothing.
   std::optional<std::uint64_t> write_calls;
   std::optional<std::uint64_t> storage_read_bytes;       ///< Fetched from storage because of it.
   std::optional<std::uint64_t> storage_written_bytes;    ///< Made dirty for storage.

@@ -91,6 +91,7 @@ struct ReportRow {
   /// Empty: not known.
   std::vector<TimeShare> time;
   std::optional<TaskLedger> task_ledger;  ///< Of runs, steps and tasks that finished: as in SummaryRow.
+  std::vector<AwaitedTask> waits_for;     ///< Of a task: the other tasks that it waited for, as in TaskFinish.
   /// "compute", "memory", "disk", "network", "pipe", "lock", "cpu_limit", "oversubscribed", "idle" or "mixed", by the
   /// rules in docs/findings.md. Empty: not known.
   std::string bound_by;

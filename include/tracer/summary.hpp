@@ -65,6 +65,7 @@ struct SummaryRow {
   std::optional<ProcessLedger> process_ledger;  ///< Summed in the same way.
   /// Of tasks and runs that finished: summed over those of which it is known. Absent: none is.
   std::optional<TaskLedger> task_ledger;
+  std::vector<AwaitedTask> waits_for;  ///< Of a task, as in TaskFinish.
 };
 
 /// A task on the critical path of its run.

@@ -316,10 +316,11 @@ template <class... T>
 consteval bool all_have_sound_numbers(TypeList<T...>) {
   return (has_sound_numbers<T>() && ...);
 }
-static_assert(all_have_sound_numbers(EventTypes()) &&
-              all_have_sound_numbers(TypeList<FailedProcess, TaskTotals, Requested, Label, Overruled, ContextProvenance,
-                                              Context, Program, Cgroup, Process, Ledger, ProcessLedger, Account,
-                                              ProgramAccount, Progress, KindCount, Evidence, TaskLedger, HostInfo>()));
+static_assert(
+    all_have_sound_numbers(EventTypes()) &&
+    all_have_sound_numbers(TypeList<FailedProcess, AwaitedTask, TaskTotals, Requested, Label, Overruled,
+                                    ContextProvenance, Context, Program, Cgroup, Process, Ledger, ProcessLedger,
+                                    Account, ProgramAccount, Progress, KindCount, Evidence, TaskLedger, HostInfo>()));
 
 /// True for the events that are about one process.
 template <class E>

@@ -16,6 +16,13 @@ struct Schema<FailedProcess> {
 };
 
 template <>
+struct Schema<AwaitedTask> {
+  static constexpr auto fields =
+      std::tuple(field(1, "task_key", &AwaitedTask::task_key), field(2, "name", &AwaitedTask::name),
+                 field(3, "wait_ns", &AwaitedTask::wait_ns, Unit::kNs));
+};
+
+template <>
 struct Schema<TaskTotals> {
   static constexpr auto fields =
       std::tuple(field(1, "processes", &TaskTotals::processes, Unit::kCount),
@@ -81,7 +88,8 @@ struct Schema<TaskFinish> {
       field(7, "exit_signal", &TaskFinish::exit_signal), group(8, "totals", &TaskFinish::totals, Shape::kFlat),
       group(9, "requested", &TaskFinish::requested, Shape::kNested),
       field(10, "begin_ns", &TaskFinish::begin_ns, Unit::kNs),
-      group(11, "task_ledger", &TaskFinish::task_ledger, Shape::kNested));
+      group(11, "task_ledger", &TaskFinish::task_ledger, Shape::kNested),
+      group(12, "waits_for", &TaskFinish::waits_for, Shape::kNested));
 };
 
 template <>

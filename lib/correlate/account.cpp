@@ -21,10 +21,15 @@ void take_off_reads(Account& account, std::uint64_t before_exec_bytes, bool in_d
 
 /// Takes off what was read before the last exec: by ended programs, and by exec itself, which can't be told apart. When
 /// that exec was before tracking began, what it read is not known.
-void settle_reads(Account& account, std::uint64_t read_before_exec_bytes, const RecordFlags& flags) noexcept {
+void settle_reads(Account& account, std::uint64_t read_before_exec_bytes,
+                  std::optional<std::uint64_t> calls_before_exec, const RecordFlags& flags) noexcept {
   if (!account.read_bytes || (!flags.executed && !flags.lived_before)) return;
   take_off_reads(account, read_before_exec_bytes, !flags.executed || read_before_exec_bytes > kMostExecReadBytes);
-  account.read_calls.reset();
+  if (account.read_bytes && account.read_calls && calls_before_exec) {
+    account.read_calls = *account.read_calls - std::min(*account.read_calls, *calls_before_exec);
+  } else {
+    account.read_calls.reset();
+  }
 }
 
 void set_missed(Account& account, std::uint64_t cpu_ns, std::uint64_t before_ns, const RecordFlags& flags) noexcept {
@@ -141,7 +146,8 @@ Account ended_account(const ExecRecord& record, const ProcessSums& base) noexcep
   return account;
 }
 
-Account process_account(const ExitRecord& record, const ProcessSums& before) noexcept {
+Account process_account(const ExitRecord& record, const ProcessSums& before,
+                        std::optional<std::uint64_t> calls_before_exec) noexcept {
   const ProcessSums own = difference({record.total, record.waits, record.process_waits}, before);
   Account account = to_account(own.total, record.flags);
   if (!record.flags.lost_sums) set_ledgers(account, own.waits, own.process_waits, own.total);
@@ -149,16 +155,16 @@ Account process_account(const ExitRecord& record, const ProcessSums& before) noe
   set_peak(account, record.peak_pages, record.flags);
   settle_reads(account,
                record.read_before_exec_bytes - std::min(record.read_before_exec_bytes, before.total.read_bytes),
-               record.flags);
+               calls_before_exec, record.flags);
   return account;
 }
 
-Account living_account(const ProcessSums& sums, std::uint64_t read_before_exec_bytes,
-                       const RecordFlags& flags) noexcept {
+Account living_account(const ProcessSums& sums, std::uint64_t read_before_exec_bytes, const RecordFlags& flags,
+                       std::optional<std::uint64_t> calls_before_exec) noexcept {
   Account account = to_account(sums.total, flags);
   if (!flags.lost_sums) set_ledgers(account, sums.waits, sums.process_waits, sums.total);
   set_missed(account, sums.missed_children_cpu_ns, 0, flags);
-  settle_reads(account, read_before_exec_bytes, flags);
+  settle_reads(account, read_before_exec_bytes, calls_before_exec, flags);
   return account;
 }
 
@@ -174,7 +180,7 @@ Account last_program_account(const ExitRecord& record, const ProcessSums& base) 
                 share);
   set_missed(account, record.missed_children_cpu_ns, base.missed_children_cpu_ns, flags);
   set_peak(account, record.peak_pages, flags);
-  if (!flags.executed) settle_reads(account, 0, flags);
+  if (!flags.executed) settle_reads(account, 0, std::nullopt, flags);
   return account;
 }
 

@@ -35,11 +35,13 @@ void bound_peak(Account& account, bool in_doubt, std::optional<std::uint64_t> se
 
 /// Of the program that an exec ended and that began at `base`.
 Account ended_account(const ExecRecord& record, const ProcessSums& base) noexcept;
-/// Of a process that lives; `sums`: of its threads.
-Account living_account(const ProcessSums& sums, std::uint64_t read_before_exec_bytes,
-                       const RecordFlags& flags) noexcept;
-/// Of a whole process; `before`: what of its sums is not its own.
-Account process_account(const ExitRecord& record, const ProcessSums& before = {}) noexcept;
+/// Of a process that lives; `sums`: of its threads. `calls_before_exec`: read calls up to its last exec; absent:
+/// unknown.
+Account living_account(const ProcessSums& sums, std::uint64_t read_before_exec_bytes, const RecordFlags& flags,
+                       std::optional<std::uint64_t> calls_before_exec = {}) noexcept;
+/// Of a whole process; `before`: what of its sums is not its own. `calls_before_exec`: as above.
+Account process_account(const ExitRecord& record, const ProcessSums& before = {},
+                        std::optional<std::uint64_t> calls_before_exec = {}) noexcept;
 /// Of its last program, which began at `base`.
 Account last_program_account(const ExitRecord& record, const ProcessSums& base) noexcept;
 

@@ -412,7 +412,8 @@ void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
     event.status_is_answer = record.exit_code && process->program->tool &&
                              rules_.tools->is_answer(*process->program->tool, *record.exit_code);
     event.threads = record.threads;
-    event.account = process_account(record, tracked.not_its_own);
+    event.account =
+        process_account(record, tracked.not_its_own, tracked.calls_before_exec(record.read_before_exec_bytes));
     event.program.start_ns = record.program_start_ns;
     event.program.end_ns = record.identity.time_ns;
     event.program.program = process->program;
@@ -453,7 +454,8 @@ void Correlator::on(const ThreadRecord& record, std::vector<Event>& events) {
   processes_.move_cgroup(tracked, record.identity);
   if (record.newly_adopted && tracked.selection == Selection::kSelected) announce(tracked, events);
   if (tracked.selection != Selection::kSelected || tracked.held) return;
-  samples_.add(record, tracked.process, tracked.attached_ns, tracked.not_its_own);
+  samples_.add(record, tracked.process, tracked.attached_ns, tracked.not_its_own,
+               tracked.calls_before_exec(record.read_before_exec_bytes));
 }
 
 void Correlator::on(const FileRecord& record, std::vector<Event>&) { samples_.add(record); }

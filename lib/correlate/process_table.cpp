@@ -25,6 +25,12 @@ void TrackedProcess::note_memory(const ProcessSample& sample) {
     peak_in_doubt = true;
 }
 
+std::optional<std::uint64_t> TrackedProcess::calls_before_exec(std::uint64_t read_before_exec_bytes) const noexcept {
+  // As many bytes: the kernel speaks of the same exec.
+  if (!base_known || threads_pending || program_base.total.read_bytes != read_before_exec_bytes) return std::nullopt;
+  return program_base.total.read_calls - std::min(program_base.total.read_calls, not_its_own.total.read_calls);
+}
+
 bool TrackedProcess::begins(const ExecRecord& record) {
   if (!std::exchange(held, false)) return false;
   not_its_own = {sum_of(record.total, record.in_doubt), record.waits, record.process_waits,

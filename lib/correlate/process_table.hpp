@@ -49,6 +49,8 @@ struct TrackedProcess {
 
   /// False: the exec that began this program was lost, and what is known is of an earlier one.
   bool runs_program(std::uint64_t start_ns) const noexcept { return program_start_ns == start_ns; }
+  /// Read calls up to the last exec, without what is not its own. Absent: that exec was not seen, or not all of it.
+  std::optional<std::uint64_t> calls_before_exec(std::uint64_t read_before_exec_bytes) const noexcept;
   /// What a snapshot says of its program's memory, as far as it can be said of one process.
   void note_memory(const ProcessSample& sample);
   /// True: it was held until this exec, and what it did before is nobody's work.

@@ -39,7 +39,8 @@ const char* state_name(ThreadState state) {
 }  // namespace
 
 void SampleTable::add(const ThreadRecord& record, std::shared_ptr<const Process> process,
-                      std::optional<std::uint64_t> attached_ns, const ProcessSums& before) {
+                      std::optional<std::uint64_t> attached_ns, const ProcessSums& before,
+                      std::optional<std::uint64_t> calls_before_exec) {
   Sampling& sampling = samples_[record.identity.pid];
   ProcessSample& sample = sampling.sample;
   sampling.sums.total = sum_of(sampling.sums.total, record.sum);
@@ -47,6 +48,7 @@ void SampleTable::add(const ThreadRecord& record, std::shared_ptr<const Process>
   if (record.process_waits.life_ns != 0) sampling.sums.process_waits = record.process_waits;
   sampling.sums.missed_children_cpu_ns += record.missed_children_cpu_ns;
   sampling.read_before_exec_bytes = record.read_before_exec_bytes;
+  sampling.calls_before_exec = calls_before_exec;
   sampling.flags = record.flags;
   sampling.before = before;
   sample.process = std::move(process);
@@ -145,7 +147,8 @@ std::vector<ProcessSample> SampleTable::take() {
   for (auto& [pid, each] : samples_) {
     const std::uint64_t read_before_exec_bytes =
         each.read_before_exec_bytes - std::min(each.read_before_exec_bytes, each.before.total.read_bytes);
-    each.sample.account = living_account(difference(each.sums, each.before), read_before_exec_bytes, each.flags);
+    each.sample.account =
+        living_account(difference(each.sums, each.before), read_before_exec_bytes, each.flags, each.calls_before_exec);
     each.sample.progress = progress_.of(pid, each.sample.process->start_ns);
     samples.push_back(std::move(each.sample));
   }

@@ -31,9 +31,9 @@ class SampleTable {
   explicit SampleTable(ReadPss read_pss, std::chrono::milliseconds most_time_for_shares = kMostTimeForShares)
       : read_pss_(std::move(read_pss)), most_time_for_shares_(most_time_for_shares) {}
 
-  /// `before`: what of its sums is not its own.
+  /// `before`: what of its sums is not its own. `calls_before_exec`: as in living_account().
   void add(const ThreadRecord& record, std::shared_ptr<const Process> process, std::optional<std::uint64_t> attached_ns,
-           const ProcessSums& before = {});
+           const ProcessSums& before = {}, std::optional<std::uint64_t> calls_before_exec = {});
   void add(FileRecord record) { progress_.add(std::move(record)); }
   /// It has ended meanwhile.
   void drop(std::uint32_t pid) { samples_.erase(pid); }
@@ -52,6 +52,7 @@ class SampleTable {
     ProcessSums sums;
     ProcessSums before;
     std::uint64_t read_before_exec_bytes = 0;
+    std::optional<std::uint64_t> calls_before_exec = {};
     RecordFlags flags;
     bool borrows_memory() const noexcept { return flags.borrows_memory; }
     bool is_copy() const noexcept { return flags.copy && !borrows_memory(); }

@@ -240,7 +240,11 @@ void FailureFindings::add_oom(FindingDraft& draft, const Process& process) const
   add("peak_bytes", kill.peak_bytes);
   if (kill.scope) draft.evidence.push_back(words("scope", *kill.scope));
   if (kill.limit_cgroup) draft.evidence.push_back(words("limit_cgroup", *kill.limit_cgroup));
-  if (kill.allocator_pid) draft.evidence.push_back(figure("allocator_pid", *kill.allocator_pid));
+  if (!kill.allocator_pid) return;
+  draft.evidence.push_back(figure("allocator_pid", *kill.allocator_pid));
+  const auto allocator = *kill.allocator_pid == process.pid ? nullptr : chains_.known_process(*kill.allocator_pid);
+  // What other users run is not named.
+  if (allocator && allocator->uid == process.uid) draft.evidence.push_back(words("allocator", tool_of(*allocator)));
 }
 
 /// What is known at once, whatever its task makes of it.

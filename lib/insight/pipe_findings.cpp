@@ -43,15 +43,9 @@ void PipeFindings::saw(const ProcessSample& sample) {
   if (known == work->living.end()) {
     if (living_ >= kMostLiving) return;
     ++living_;
+    work->ended.saw(*sample.process);
   }
-  ProcessExit exit;
-  exit.process = sample.process;
-  exit.attached_ns = sample.attached_ns;
-  exit.end_ns = sample.time_ns;
-  exit.program.start_ns = sample.process->start_ns;
-  exit.program.end_ns = sample.time_ns;
-  exit.program.account = sample.account;
-  work->living.insert_or_assign(sample.process->pid, std::move(exit));
+  work->living.insert_or_assign(sample.process->pid, pipe_use_of(sample));
 }
 
 void PipeFindings::saw(const ProcessExit& exit) {
@@ -107,13 +101,11 @@ void PipeFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, st
   Work& work = known->second;
   if (figures.now_ns < work.looked_ns + kBetweenLooks_ns) return;
   work.looked_ns = figures.now_ns;
-  const bool any_waits = std::any_of(work.living.begin(), work.living.end(), [this](const auto& each) {
-    const auto& ledger = each.second.program.account.ledger;
-    return ledger && ledger->pipe_ns >= least_waited_ns_;
-  });
+  const bool any_waits = std::any_of(work.living.begin(), work.living.end(),
+                                     [this](const auto& each) { return each.second.pipe_ns >= least_waited_ns_; });
   if (!any_waits) return;
   PipeGraph graph = work.ended;
-  for (const auto& [pid, exit] : work.living) graph.ended(exit);
+  for (const auto& [pid, use] : work.living) graph.ended(use);
   look(figures, graph, time_ns, events);
 }
 

@@ -36,7 +36,7 @@ class PipeFindings {
 
   struct Work {
     PipeGraph ended;
-    std::unordered_map<std::uint32_t, ProcessExit> living = {};  ///< By pid: as if they ended at their last samples.
+    std::unordered_map<std::uint32_t, PipeUse> living = {};  ///< By pid: as if they ended at their last samples.
     std::uint64_t looked_ns = 0;
   };
 

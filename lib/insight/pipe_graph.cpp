@@ -39,7 +39,35 @@ std::vector<std::string> in_order(const std::set<std::string>& tools,
   return order;
 }
 
+PipeUse use_of(const Process& process, std::optional<std::uint64_t> attached_ns, std::uint64_t begin_ns,
+               std::uint64_t end_ns, const Account& account) noexcept {
+  PipeUse use{process.pid, process.start_ns, begin_ns, end_ns};
+  use.read_bytes = account.read_bytes.value_or(0);
+  use.written_bytes = account.written_bytes.value_or(0);
+  if (!account.ledger) return use;
+  const Ledger& ledger = *account.ledger;
+  const std::uint64_t since_ns = std::max(begin_ns == 0 ? end_ns : begin_ns, attached_ns.value_or(0));
+  use.life_ns = end_ns - std::min(end_ns, since_ns);
+  use.read_wait_ns = ledger.pipe_read_ns;
+  use.write_wait_ns = ledger.pipe_write_ns;
+  use.pipe_ns = ledger.pipe_ns;
+  use.poll_ns = ledger.poll_ns;
+  use.writer_pid = ledger.pipe_read_peer_pid.value_or(0);
+  use.reader_pid = ledger.pipe_write_peer_pid.value_or(0);
+  return use;
+}
+
 }  // namespace
+
+PipeUse pipe_use_of(const ProcessExit& exit) noexcept {
+  const ProgramAccount& program = exit.program;
+  return use_of(*exit.process, exit.attached_ns, program.start_ns.value_or(0), program.end_ns.value_or(0),
+                program.account);
+}
+
+PipeUse pipe_use_of(const ProcessSample& sample) noexcept {
+  return use_of(*sample.process, sample.attached_ns, sample.process->start_ns, sample.time_ns, sample.account);
+}
 
 void PipeGraph::saw(const Process& process) {
   const auto& tool = process.program->tool;
@@ -50,26 +78,16 @@ void PipeGraph::saw(const Process& process) {
 }
 
 /// The one that had this pid while the program ran; none if several had.
-PipeGraph::Members::iterator PipeGraph::peer_of(std::uint32_t pid, const Id& of, const ProgramAccount& program) {
+PipeGraph::Members::iterator PipeGraph::peer_of(std::uint32_t pid, const PipeUse& use) {
   auto found = members_.end();
+  const Id of{use.pid, use.start_ns};
   for (auto at = members_.lower_bound({pid, 0}); at != members_.end() && at->first.pid == pid; ++at) {
-    if (at->first == of || at->first.start_ns > program.end_ns.value_or(0)) continue;
-    if (at->second.end_ns && *at->second.end_ns < program.start_ns.value_or(0)) continue;
+    if (at->first == of || at->first.start_ns > use.end_ns) continue;
+    if (at->second.end_ns && *at->second.end_ns < use.begin_ns) continue;
     if (found != members_.end()) return members_.end();
     found = at;
   }
   return found;
-}
-
-PipeGraph::Stage PipeGraph::stage_of(const ProcessExit& exit) {
-  const auto& ledger = exit.program.account.ledger;
-  if (!ledger) return {};
-  const std::uint64_t end_ns = exit.program.end_ns.value_or(0);
-  const std::uint64_t since_ns = std::max(exit.program.start_ns.value_or(end_ns), exit.attached_ns.value_or(0));
-  const std::uint64_t life_ns = end_ns - std::min(end_ns, since_ns);
-  Stage stage{life_ns, std::min(life_ns, ledger->pipe_ns)};
-  stage.poll_ns = std::min(life_ns, ledger->poll_ns);
-  return stage;
 }
 
 /// Where one is the other's parent, by what the child has read or written in all.
@@ -83,26 +101,25 @@ void PipeGraph::join(Members::iterator writer, Members::iterator reader) {
   if (writer == members_.end() || reader == members_.end()) return;
   if (!is_data(writer->second, writer->first, reader->second, reader->first)) return;
   if (writer->second.readers.size() >= kMostNeighbors || reader->second.writers.size() >= kMostNeighbors) return;
-  writer->second.readers.insert(reader->first);
-  reader->second.writers.insert(writer->first);
+  const auto insert = [](std::vector<Id>& ids, const Id& id) {
+    const auto at = std::lower_bound(ids.begin(), ids.end(), id);
+    if (at == ids.end() || *at != id) ids.insert(at, id);
+  };
+  insert(writer->second.readers, reader->first);
+  insert(reader->second.writers, writer->first);
 }
 
-void PipeGraph::ended(const ProcessExit& exit) {
-  const Process& process = *exit.process;
-  const ProgramAccount& program = exit.program;
-  saw(process);
-  const Id id{process.pid, process.start_ns};
+void PipeGraph::ended(const PipeUse& use) {
+  const Id id{use.pid, use.start_ns};
   const auto self = members_.find(id);
   if (self == members_.end()) return;
-  const auto& ledger = program.account.ledger;
-  self->second.end_ns = program.end_ns.value_or(process.start_ns);
-  self->second.stage = stage_of(exit);
-  self->second.read_bytes = program.account.read_bytes.value_or(0);
-  self->second.written_bytes = program.account.written_bytes.value_or(0);
-  if (ledger && ledger->pipe_read_peer_pid && ledger->pipe_read_ns >= kLeastWaitNs)
-    join(peer_of(*ledger->pipe_read_peer_pid, id, program), self);
-  if (ledger && ledger->pipe_write_peer_pid && ledger->pipe_write_ns >= kLeastWaitNs)
-    join(self, peer_of(*ledger->pipe_write_peer_pid, id, program));
+  self->second.end_ns = use.end_ns == 0 ? use.start_ns : use.end_ns;
+  self->second.stage = {use.life_ns, std::min(use.life_ns, use.pipe_ns)};
+  self->second.stage.poll_ns = std::min(use.life_ns, use.poll_ns);
+  self->second.read_bytes = use.read_bytes;
+  self->second.written_bytes = use.written_bytes;
+  if (use.writer_pid != 0 && use.read_wait_ns >= kLeastWaitNs) join(peer_of(use.writer_pid, use), self);
+  if (use.reader_pid != 0 && use.write_wait_ns >= kLeastWaitNs) join(self, peer_of(use.reader_pid, use));
   ended_.push_back(id);
   if (ended_.size() <= kMostEnded) return;
   forget(ended_.front());

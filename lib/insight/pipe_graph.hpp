@@ -3,7 +3,7 @@
 
 #include <compare>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +14,26 @@
 
 namespace tracer::internal {
 
+/// What a process did in its last program, as far as pipes go: up to its end, or to its last sample.
+struct PipeUse {
+  std::uint32_t pid = 0;
+  std::uint64_t start_ns = 0;  ///< Of the process.
+  std::uint64_t begin_ns = 0;  ///< Of the program; 0: not known.
+  std::uint64_t end_ns = 0;
+  std::uint64_t life_ns = 0;  ///< Since it is followed. 0: it has no ledger.
+  std::uint64_t read_wait_ns = 0;
+  std::uint64_t write_wait_ns = 0;
+  std::uint64_t pipe_ns = 0;
+  std::uint64_t poll_ns = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t written_bytes = 0;
+  std::uint32_t writer_pid = 0;  ///< Who ended most of its waits for data; 0: not known, as below.
+  std::uint32_t reader_pid = 0;
+};
+PipeUse pipe_use_of(const ProcessExit& exit) noexcept;
+/// As if it ended then.
+PipeUse pipe_use_of(const ProcessSample& sample) noexcept;
+
 /// Which processes are joined by pipes, from what each waited for and who ended its waits. Processes that are joined
 /// are one pipe; pipes of the same tools are reported together. What a process exchanges with its parent is one only
 /// where it is data: a shell reads in the same way the few words that a command prints. Bounded: pipes whose processes
@@ -21,7 +41,12 @@ namespace tracer::internal {
 class PipeGraph {
  public:
   void saw(const Process& process);
-  void ended(const ProcessExit& exit);
+  void ended(const ProcessExit& exit) {
+    saw(*exit.process);
+    ended(pipe_use_of(exit));
+  }
+  /// Of one that was seen before.
+  void ended(const PipeUse& use);
   std::vector<Pipeline> pipelines() const;
 
  private:
@@ -49,24 +74,23 @@ class PipeGraph {
     std::uint64_t read_bytes = 0;  ///< At its end, as is written_bytes.
     std::uint64_t written_bytes = 0;
     Stage stage;
-    std::set<Id> writers;  ///< To it; they are members, and have it among their readers.
-    std::set<Id> readers;
+    std::vector<Id> writers;  ///< To it, in order; they are members, and have it among their readers.
+    std::vector<Id> readers;
   };
   using Members = std::map<Id, Member>;
   /// By the names of the stages, writers first.
   using Pipes = std::map<std::vector<std::string>, std::map<std::string, Stage>>;
 
-  static Stage stage_of(const ProcessExit& exit);
   static bool is_data(const Member& writer, const Id& writer_id, const Member& reader, const Id& reader_id);
-  Members::iterator peer_of(std::uint32_t pid, const Id& of, const ProgramAccount& program);
+  Members::iterator peer_of(std::uint32_t pid, const PipeUse& use);
   void join(Members::iterator writer, Members::iterator reader);
   void forget(const Id& id);
   std::set<Id> joined_to(const Id& id) const;
   void add_pipe(const std::set<Id>& together, Pipes& pipes) const;
 
   Members members_;
-  std::deque<Id> ended_;  ///< In the order of their ends.
-  Pipes pipes_;           ///< Of members that are forgotten.
+  std::list<Id> ended_;  ///< In the order of their ends. There is a graph of each task: if empty, it takes no memory.
+  Pipes pipes_;          ///< Of members that are forgotten.
 };
 
 }  // namespace tracer::internal

@@ -76,6 +76,7 @@ void ProcessSlowness::look_at_pieces(const ProcessSpan& span, std::vector<Event>
   const bool reads = total.read_calls >= total.write_calls;
   const std::uint64_t calls = reads ? total.read_calls : total.write_calls;
   if (calls < pieces_.least_calls || calls == 0) return;
+  if (book_.rules().is_normal("tiny_io", span.process->program->tool.value_or(""))) return;
   const std::uint64_t bytes = reads ? total.read_bytes : total.written_bytes;
   const std::uint64_t share = percent(total.system_ns, total.cpu_ns);
   const bool holds = bytes / calls <= pieces_.most_bytes_per_call && total.cpu_ns >= pieces_.least_cpu_ns &&

@@ -89,6 +89,11 @@ ProcessSpan ProcessSpans::sampled(const ProcessSample& sample) {
 
 ProcessSpan ProcessSpans::ended(const ProcessExit& exit) {
   ProcessSpan made = span(exit.process, exit.attached_ns.value_or(exit.begin_ns), exit.end_ns, exit.account);
+  // The last program's are exact, even where those of earlier ones can't be told from exec's own.
+  if (!exit.account.read_bytes && exit.program.account.read_bytes) {
+    made.total.read_bytes = *exit.program.account.read_bytes;
+    made.total.read_calls = exit.program.account.read_calls.value_or(0);
+  }
   made.ended = true;
   made.disk_wait_device = main_disk_wait_device(exit);
   seen_.erase(exit.process->pid);

@@ -192,6 +192,8 @@ void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& a
       const PipePeers write = peers_of(*each, account.ledger->pipe_write_peer_pid, span.ledger.pipe_write_ns);
       const bool outside = read == PipePeers::kOutside || write == PipePeers::kOutside;
       span.pipe_peers = outside ? PipePeers::kOutside : read == PipePeers::kInside ? write : read;
+      add_wait(*each, span, account.ledger->pipe_read_peer_pid, span.ledger.pipe_read_ns);
+      add_wait(*each, span, account.ledger->pipe_write_peer_pid, span.ledger.pipe_write_ns);
     }
     if (socket_ns != 0) each->wall.poll_was(WallLedger::PollCause::kLocalSocket, member.last_ns, socket_ns);
     // What was for others of the task was no wait of it, and is not told from its polls.
@@ -212,6 +214,7 @@ void TaskLedgers::saw(const ProcessExit& exit) {
     --each->living;
     ++each->ended;
   }
+  keep_end(known, process.pid);
   members_.erase(process.pid);
 }
 
@@ -373,8 +376,11 @@ std::optional<ScopeFigures> TaskLedgers::finish(TaskFinish& finish) {
   const auto known =
       finish.context->task_key ? scopes_.find(static_cast<std::uint64_t>(*finish.context->task_key)) : scopes_.end();
   if (known != scopes_.end() && !known->second->finished) task_ended(*finish.context, finish.end_ns);
+  const auto task = known == scopes_.end() ? nullptr : known->second;
   auto figures = finish_scope(finish, finish.context->task_key);
-  if (figures) figures->requested = finish.requested;
+  if (!figures) return figures;
+  figures->requested = finish.requested;
+  finish.waits_for = awaited_by(*task, figures->ledger.pipe_ns);
   return figures;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <tracer/event.hpp>
@@ -69,7 +70,15 @@ class TaskLedgers {
   static constexpr std::size_t kMostAround = 8;
   static constexpr std::size_t kMostEntries = 256;
   static constexpr std::size_t kMostMembers = 16384;  ///< Of one scope that are told from strangers.
+  static constexpr std::size_t kMostEnded = 4096;     ///< That may still be found to be the other end of a pipe.
+  static constexpr std::size_t kMostOthers = 64;      ///< That one task is known to have waited for.
 
+  struct Scope;
+  /// Waits of the processes of a task for others, by pipes.
+  struct Waits {
+    std::uint64_t all_ns = 0;  ///< Also for what is in no task.
+    std::vector<std::pair<std::weak_ptr<Scope>, std::uint64_t>> for_tasks = {};
+  };
   struct Scope {
     explicit Scope(std::uint64_t begin, std::uint32_t cpus) : begin_ns(begin), wall(begin, cpus) {}
     std::shared_ptr<const Context> context = Process::no_context();
@@ -96,6 +105,14 @@ class TaskLedgers {
     std::uint64_t first_task_ns = 0;     ///< 0: there was none.
     std::uint64_t no_task_since_ns = 0;
     std::uint64_t without_task_ns = 0;
+    Waits waits = {};  ///< Of a task.
+  };
+  /// The last process with this pid that was in a task and has ended.
+  struct Ended {
+    std::uint64_t start_ns = 0;
+    std::uint64_t end_ns = 0;
+    std::uint64_t earlier_end_ns = 0;  ///< Of the one that had this pid before; 0: none is known.
+    std::shared_ptr<Scope> task = {};  ///< Never null.
   };
   struct Member {
     std::uint64_t start_ns = 0;
@@ -118,6 +135,10 @@ class TaskLedgers {
   std::uint32_t cpus_of(const Scope& scope) const noexcept;
   std::vector<std::shared_ptr<Scope>> scopes_of(const Context& context, std::uint64_t begin_ns);
   void add_span(Member& member, std::uint64_t to_ns, const Account& account);
+  void add_wait(Scope& scope, const LifeSpan& span, const std::optional<std::uint32_t>& peer, std::uint64_t wait_ns);
+  std::shared_ptr<Scope> task_with(std::uint32_t pid, std::uint64_t from_ns, std::uint64_t to_ns) const;
+  void keep_end(const Member& member, std::uint32_t pid);
+  static std::vector<AwaitedTask> awaited_by(const Scope& task, std::uint64_t pipe_ns);
   void task_began(const Context& context, std::uint64_t start_ns);
   void task_ended(const Context& context, std::uint64_t end_ns);
   template <class Finish>
@@ -130,6 +151,8 @@ class TaskLedgers {
   std::unordered_map<std::uint32_t, Member> members_;                 ///< By pid.
   std::unordered_map<std::string, std::weak_ptr<Scope>> by_name_;     ///< Tasks, by Scope::name.
   std::deque<std::uint64_t> finished_;                                ///< Keys, the oldest first.
+  std::unordered_map<std::uint32_t, Ended> ended_;                    ///< By pid.
+  std::deque<std::pair<std::uint32_t, std::uint64_t>> ended_order_;   ///< Pid and start, the oldest first.
 };
 
 }  // namespace tracer::internal

@@ -60,6 +60,14 @@ void put_bound(JsonBuilder& json, const ReportRow& row) {
     json.object("task_ledger", [&] {
       each_field<TaskLedger>([&](const auto& field) { json.put(field.name, (*row.task_ledger).*field.member); });
     });
+  if (!row.waits_for.empty())
+    json.list("waits_for", row.waits_for, [&](const AwaitedTask& each) {
+      json.object([&] {
+        json.put("task_key", each.task_key);
+        if (!each.name.empty()) json.put("name", each.name);
+        json.put("wait_ns", each.wait_ns);
+      });
+    });
   if (row.bound_by.empty()) return;
   json.put("bound_by", row.bound_by);
   json.put("bound_share", row.bound_share);

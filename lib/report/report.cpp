@@ -70,6 +70,7 @@ ReportRow row_of(const SummaryRow& sums) {
   row.network_received_bytes = at_least(sums.unknown_networks, sums.network_received_bytes);
   row.network_sent_bytes = at_least(sums.unknown_networks, sums.network_sent_bytes);
   row.task_ledger = sums.task_ledger;
+  row.waits_for = sums.waits_for;
   row.parallelism = internal::parallelism_of(row);
   row.time = sums.task_ledger ? time_shares(*sums.task_ledger) : time_shares(sums.process_ledger, sums.ledger);
   internal::set_bound(row);

@@ -205,7 +205,10 @@ void Subjects::add_finish(const Finish& finish, bool is_run) {
   } else if (totals.peak_at_least_bytes) {
     in->memory_bytes = Figure{*totals.peak_at_least_bytes, Bound::kAtLeast};
   }
-  if constexpr (std::is_same_v<Finish, TaskFinish>) in->requested = finish.requested;
+  if constexpr (std::is_same_v<Finish, TaskFinish>) {
+    in->requested = finish.requested;
+    in->waits_for = finish.waits_for;
+  }
   failures_[number_of(is_run ? finish.context->run_key : finish.context->task_key)] = totals.failures;
 }
 
@@ -215,7 +218,6 @@ void Subjects::add(const Event& event) {
     last_ns_ = std::max(last_ns_, time_ns);
   }
   paths_.add(event);
-  awaited_.add(event);
   if (const auto* finding = event.get_if<Finding>()) return findings_.add(*finding);
   if (const auto* exit = event.get_if<ProcessExit>()) return saw(*exit);
   if (const auto* sample = event.get_if<ProcessSample>()) {
@@ -369,15 +371,6 @@ std::vector<BusyWhile> Subjects::devices_of(const Subject& subject) const {
   return all;
 }
 
-std::vector<AwaitedTask> Subjects::awaited_by(const Subject& subject) const {
-  const SubjectScope* const task = subject.scope;
-  if (task == nullptr || task->is_run || !task->ledger) return {};
-  std::vector<AwaitedTask> awaited;
-  for (const auto& [key, wait_ns] : awaited_.awaited_by(*task->context->task_key, task->ledger->pipe_ns))
-    if (const SubjectScope* const other = scope_by(key)) awaited.push_back({other, wait_ns});
-  return awaited;
-}
-
 std::optional<CriticalPath> Subjects::path_of(const SubjectScope& run) const {
   return run.is_run && run.context->run_key ? paths_.path_of(*run.context->run_key) : std::nullopt;
 }
@@ -386,6 +379,7 @@ ReportRow row_of_subject(const Subject& subject) {
   ReportRow row;
   if (subject.scope != nullptr) {
     row.task_ledger = subject.scope->ledger;
+    row.waits_for = subject.scope->waits_for;
     if (row.task_ledger) row.time = time_shares(*row.task_ledger);
     if (subject.scope->cpu_ns) row.parallelism = parallelism_of(*subject.scope->cpu_ns, row.task_ledger);
   } else {

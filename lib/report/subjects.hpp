@@ -15,7 +15,6 @@
 #include <tracer/event.hpp>
 #include <tracer/report.hpp>
 
-#include "report/awaited_tasks.hpp"
 #include "report/finding_list.hpp"
 #include "report/run_paths.hpp"
 
@@ -59,6 +58,7 @@ struct SubjectScope {
   std::optional<Figure> read_bytes = {};
   std::optional<Figure> written_bytes = {};
   std::optional<TaskLedger> ledger = {};
+  std::vector<AwaitedTask> waits_for = {};  ///< As in TaskFinish.
   Requested requested = {};
   std::vector<SubjectProcess> largest = {};                ///< Most CPU first, without the engine's own.
   std::vector<SubjectProcess> longest = {};                ///< Likewise, those that lived longest.
@@ -70,12 +70,6 @@ struct SubjectScope {
 struct Neighbor {
   const SubjectScope* scope = nullptr;
   std::uint64_t together_ns = 0;
-};
-
-/// Another task, whose processes had the other ends of pipes that a task waited for.
-struct AwaitedTask {
-  const SubjectScope* scope = nullptr;
-  std::uint64_t wait_ns = 0;  ///< For which the task as a whole did: part of its TaskLedger::pipe_ns.
 };
 
 /// A block device while a subject ran, for the whole host.
@@ -123,8 +117,6 @@ class Subjects {
   /// Those with most CPU time while both ran come first.
   std::vector<Neighbor> neighbors_of(const Subject& subject) const;
   std::vector<BusyWhile> devices_of(const Subject& subject) const;
-  /// The longest first. Empty: of a run, and of a task whose ledger is not known.
-  std::vector<AwaitedTask> awaited_by(const Subject& subject) const;
   /// As in RunPaths.
   std::optional<CriticalPath> path_of(const SubjectScope& run) const;
 
@@ -158,7 +150,6 @@ class Subjects {
   std::unordered_map<std::uint64_t, std::vector<FailedProcess>> failures_;  ///< Of finished scopes, by key.
   std::vector<DeviceUse> devices_;
   RunPaths paths_;
-  AwaitedTasks awaited_;
   FindingList findings_;
   std::uint64_t first_ns_ = 0;
   std::uint64_t last_ns_ = 0;

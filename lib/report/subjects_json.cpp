@@ -71,18 +71,6 @@ void put_neighbors(JsonBuilder& json, const Subjects& subjects, const Subject& s
   });
 }
 
-void put_awaited(JsonBuilder& json, const Subjects& subjects, const Subject& subject) {
-  const std::vector<AwaitedTask> awaited = subjects.awaited_by(subject);
-  if (awaited.empty()) return;
-  json.list("waits_for", awaited, [&](const AwaitedTask& each) {
-    json.object([&] {
-      json.put("task_key", each.scope->context->task_key);
-      json.put("name", name_of_scope(*each.scope));
-      json.put("wait_ns", each.wait_ns);
-    });
-  });
-}
-
 void put_path(JsonBuilder& json, const Subjects& subjects, const SubjectScope& run) {
   const auto path = subjects.path_of(run);
   put_path(json, path ? &*path : nullptr);
@@ -109,7 +97,6 @@ std::string to_json(const Subjects& subjects, const Subject& subject) {
     json.put("disk_wait_device", disk_wait_device_of(subject));
     json.put("parallelism", row.parallelism);
     if (subject.scope != nullptr) {
-      put_awaited(json, subjects, subject);
       put_path(json, subjects, *subject.scope);
       put_processes(json, "largest", subject.scope->largest);
       put_processes(json, "longest", subject.scope->longest);

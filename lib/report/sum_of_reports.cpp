@@ -278,6 +278,7 @@ void add_row(ReportRow& row, const ReportRow& more) {
   } else {
     row.task_ledger.reset();
   }
+  row.waits_for.clear();
   row.parallelism = parallelism_of(row);
   set_bound(row);
   if (row.requested == Requested{}) row.requested = more.requested;

@@ -174,7 +174,7 @@ void Summary::Impl::add(const Event& event) {
   } else if (const auto* finish = event.get_if<TaskFinish>()) {
     sums_.request(finish->context, finish->requested);
     if (finish->task_ledger) {
-      sums_.spent(finish->context, SummaryLevel::kTask, *finish->task_ledger);
+      sums_.spent(finish->context, SummaryLevel::kTask, *finish->task_ledger, finish->waits_for);
       last_task_ = *finish;
     }
   } else if (const auto* cgroup = event.get_if<CgroupSample>()) {

@@ -180,11 +180,15 @@ void Sums::request(const std::shared_ptr<const Context>& task, const Requested& 
   tree_.request(identities_.of(task), task, requested);
 }
 
-void Sums::spent(const std::shared_ptr<const Context>& context, SummaryLevel level, const TaskLedger& ledger) {
+void Sums::spent(const std::shared_ptr<const Context>& context, SummaryLevel level, const TaskLedger& ledger,
+                 const std::vector<AwaitedTask>& waits_for) {
   const Context& identity = identities_.of(context);
-  tree_.spend(identity, context, level, ledger);
-  if (level != SummaryLevel::kTask) return;
-  if (const auto task = tasks_.find(identity); task != tasks_.end()) task->second.row.task_ledger = ledger;
+  tree_.spend(identity, context, level, ledger, waits_for);
+  if (level != SummaryLevel::kTask || identity.task == kOtherTasks) return;
+  const auto task = tasks_.find(identity);
+  if (task == tasks_.end()) return;
+  task->second.row.task_ledger = ledger;
+  task->second.row.waits_for = waits_for;
 }
 
 void Sums::run_finished(const Context& run) {

@@ -35,8 +35,9 @@ class Sums {
   /// What the session's own process did.
   void worked(const OwnWork& work);
   void request(const std::shared_ptr<const Context>& task, const Requested& requested);
-  /// The wall time of this task or run as a whole.
-  void spent(const std::shared_ptr<const Context>& context, SummaryLevel level, const TaskLedger& ledger);
+  /// The wall time of this task or run as a whole, and the tasks that it waited for.
+  void spent(const std::shared_ptr<const Context>& context, SummaryLevel level, const TaskLedger& ledger,
+             const std::vector<AwaitedTask>& waits_for = {});
   /// It is over, as far as can be seen.
   void run_finished(const Context& run);
   /// Where little more can be told apart, runs that are over become one, those first that have been over for longest.

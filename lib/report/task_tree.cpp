@@ -163,7 +163,7 @@ void TaskTree::request(const Context& identity, const std::shared_ptr<const Cont
 }
 
 void TaskTree::spend(const Context& identity, const std::shared_ptr<const Context>& context, SummaryLevel level,
-                     const TaskLedger& ledger) {
+                     const TaskLedger& ledger, const std::vector<AwaitedTask>& waits_for) {
   if (level == SummaryLevel::kTask && identity.task == kOtherTasks) return;
   const auto& path = path_of(identity, context);
   // The only task of a step may have no row of its own.
@@ -171,8 +171,11 @@ void TaskTree::spend(const Context& identity, const std::shared_ptr<const Contex
     return node->level == level ||
            (level == SummaryLevel::kTask && node == path.back() && node->level == SummaryLevel::kStep);
   };
-  for (Node* node : path)
-    if (is_meant(node)) node->sums.row.task_ledger = ledger;
+  for (Node* node : path) {
+    if (!is_meant(node)) continue;
+    node->sums.row.task_ledger = ledger;
+    node->sums.row.waits_for = waits_for;
+  }
 }
 
 /// All tools in a run, straight below another.

@@ -36,9 +36,10 @@ class TaskTree {
   /// All nodes of tools that are counted as this.
   void visit_tools(const std::string& name, const VisitMemory& visit) { visit_tools(runs_, name, visit); }
   void request(const Context& identity, const std::shared_ptr<const Context>& task, const Requested& requested);
-  /// The wall time of a task, or of its run, as a whole; what was said of it before does not hold.
+  /// The wall time of a task, or of its run, as a whole, and the tasks that it waited for; what was said of it before
+  /// does not hold.
   void spend(const Context& identity, const std::shared_ptr<const Context>& context, SummaryLevel level,
-             const TaskLedger& ledger);
+             const TaskLedger& ledger, const std::vector<AwaitedTask>& waits_for);
   /// These runs, by key, become one row. What they held in a snapshot that is being taken must not be asked for again.
   void fold_runs(const std::set<std::string>& keys);
   /// `whole`: nothing is missing.

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -38,6 +39,8 @@ constexpr std::size_t kMostTitleWidth = 200;
 constexpr std::size_t kMostFailuresListed = 20;
 constexpr std::size_t kMostSurvivors = 20;
 constexpr std::size_t kMostPipelines = 5;
+constexpr std::size_t kMostAwaits = 5;
+constexpr std::uint64_t kLeastAwaitedNs = 1'000'000'000;
 constexpr std::size_t kMostCgroups = 10;
 constexpr std::size_t kMostEngines = 5;
 /// Of one CPU; what costs less is not worth more than a word.
@@ -121,6 +124,30 @@ void append_pipelines(std::string& out, const Report& report) {
                     format_share(pipeline.bottleneck_share), pipeline.stages.size() > 2 ? "stages" : "stage",
                     format_share(pipeline.others_share));
   }
+}
+
+/// Where other tasks kept one waiting for a part of its time that counts.
+void append_awaited(std::string& out, const Report& report) {
+  struct Wait {
+    const ReportRow* task;
+    const AwaitedTask* other;
+  };
+  std::vector<Wait> waits;
+  for (const ReportRow& row : report.tasks)
+    for (const AwaitedTask& each : row.waits_for)
+      if (each.wait_ns >= kLeastAwaitedNs && each.wait_ns >= row.wall_ns / 10) waits.push_back({&row, &each});
+  std::stable_sort(waits.begin(), waits.end(),
+                   [](const Wait& a, const Wait& b) { return a.other->wait_ns > b.other->wait_ns; });
+  if (!waits.empty() && out.empty()) out += '\n';
+  for (std::size_t i = 0; i < waits.size() && i < kMostAwaits; ++i) {
+    const auto& [task, other] = waits[i];
+    const std::string name = other->name.empty() ? to_string(other->task_key) : other->name;
+    out +=
+        fmt::format("task {} waited {} of its {} for task {}, by pipes\n", printable(task->name, kMostNameWidth),
+                    format_duration(other->wait_ns), format_duration(task->wall_ns), printable(name, kMostNameWidth));
+  }
+  if (waits.size() > kMostAwaits)
+    out += fmt::format("{} {} more tasks waited for others\n", symbols().ellipsis, waits.size() - kMostAwaits);
 }
 
 void append_cgroups(std::string& out, const Report& report) {
@@ -279,6 +306,7 @@ ReportNotes format_notes(const Report& report, std::optional<std::size_t> column
   notes.findings = format_findings(report.findings, columns);
   notes.paths = format_paths(report);
   append_pipelines(notes.pipelines, report);
+  append_awaited(notes.pipelines, report);
   append_cgroups(notes.cgroups, report);
   notes.touched = format_touched(report);
   append_engines(notes.engines, report);

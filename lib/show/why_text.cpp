@@ -94,7 +94,7 @@ std::string parallelism_text(double parallelism, const Requested& requested) {
   return fmt::format("  used {:.1f}{} CPUs while it computed\n", parallelism, of);
 }
 
-std::string time_text(const Subjects& subjects, const Subject& subject) {
+std::string time_text(const Subject& subject) {
   const ReportRow row = row_of_subject(subject);
   if (row.time.empty()) return "\nwhere its time went is not known\n";
   std::string out = fmt::format("\nwhere its time went: {}\n", time_bar(row.time));
@@ -113,8 +113,9 @@ std::string time_text(const Subjects& subjects, const Subject& subject) {
   }
   out += grid.text();
   if (row.parallelism) out += parallelism_text(*row.parallelism, subject.scope->requested);
-  for (const AwaitedTask& each : subjects.awaited_by(subject))
-    out += fmt::format("  waits for task {}: {}, by pipes\n", printable(name_of_scope(*each.scope), kMostSubjectName),
+  for (const AwaitedTask& each : row.waits_for)
+    out += fmt::format("  waits for task {}: {}, by pipes\n",
+                       each.name.empty() ? to_string(each.task_key) : printable(each.name, kMostSubjectName),
                        format_duration(each.wait_ns));
   out += row.bound_share ? fmt::format("  bound by {}: {} of its time\n", row.bound_by, format_share(*row.bound_share))
                          : "  bound by nothing that stands out\n";
@@ -287,7 +288,7 @@ std::string why_text(const Subjects& subjects, const WhyOptions& options) {
 std::string why_text(const Subjects& subjects, const Subject& subject, const WhyOptions& options) {
   const auto head = subject.scope != nullptr ? scope_head(subjects, *subject.scope, options)
                                              : process_head(subjects, *subject.process, options);
-  std::string out = wrapped(head, options.columns) + time_text(subjects, subject);
+  std::string out = wrapped(head, options.columns) + time_text(subject);
   if (subject.scope != nullptr) {
     const SubjectScope& scope = *subject.scope;
     out += processes_text("processes, most CPU first; 'after' is since it began", scope.largest,

@@ -153,6 +153,7 @@ int main(int count, char **words) {
   int ends[2];
   int file = open(words[3], O_RDWR | O_CREAT, 0600);
   int null = open("/dev/null", O_WRONLY);
+  int zero = open("/dev/zero", O_RDONLY);
   (void)count;
   if (pipe(ends)) return 1;
   /* By its own CPU time, however many others there are. */
@@ -160,6 +161,7 @@ int main(int count, char **words) {
     for (int i = 0; i < 1000; ++i) {
       ssize_t done = !strcmp(words[1], "file") ? pwrite(file, data, 16, 0)
                      : !strcmp(words[1], "null") ? write(null, data, 2)
+                     : !strcmp(words[1], "zero") ? read(zero, data, 4)
                      : write(ends[1], data, 8) == 8 ? read(ends[0], data, 8) : -1;
       if (done < 1) return 1;
     }
@@ -318,11 +320,13 @@ class Threads(Planted):
             self.skipTest("needs a C compiler")
         program = self.path("pieces")
         subprocess.run(["cc", "-O1", "-o", program, self.write("pieces.c", PIECES)], check=True)
-        tasks = {kind: f"{program} {kind} 7 {self.path('out')}" for kind in ("file", "pipe", "null")}
+        known = {"file": (16, "wrote"), "pipe": (8, "read"), "null": (2, "wrote"), "zero": (4, "read")}
+        tasks = {kind: f"{program} {kind} 7 {self.path('out')}" for kind in known}
         found = self.check("tiny_io", tasks)
-        for kind, bytes_per_call in (("file", 16), ("pipe", 8), ("null", 2)):
+        for kind, (bytes_per_call, direction) in known.items():
             figures = self.figures(found[kind], "tiny_io")
             self.assertEqual(figures["bytes_per_call"], bytes_per_call)
+            self.assertEqual(figures["direction"], direction)
             self.assertGreaterEqual(figures["calls"], 1_000_000)
 
 

@@ -143,7 +143,7 @@ class Why(support.TestCase):
         self.assertRegex(text, r"its tasks over time \(.*\):\n  make \(a\) .*\n  use \(a\) .*\n  join \(a\) ")
 
     def test_a_task_that_waits_for_another(self):
-        path, _ = self.run_script(FIFOS)
+        path, printed = self.run_script(FIFOS)
         use, make, lone = (json.loads(self.why("--json", path, step)) for step in ("use", "make", "lone"))
         wait, = use["waits_for"]
         self.assertEqual((wait["task_key"], wait["name"]), (make["task_key"], make["name"]))
@@ -154,6 +154,12 @@ class Why(support.TestCase):
         self.assertGreaterEqual(lone["task_ledger"]["pipe_ns"], 1_000_000_000)
         for other in (make, lone):
             self.assertNotIn("waits_for", other)
+        rows = {row["step"]: row for row in json.loads(self.tracerd("report", "--json", path).stdout)["tasks"]}
+        self.assertEqual({step for step, row in rows.items() if "waits_for" in row}, {"use"})
+        self.assertEqual(rows["use"]["waits_for"], use["waits_for"])
+        line = r"\ntask use \(a\) waited [23]\.\d+ s of its \S+ s for task make \(a\), by pipes\n"
+        self.assertRegex(printed, line)
+        self.assertRegex(self.tracerd("report", path).stdout, line)
 
     def test_nothing_wrong(self):
         path, printed = self.run_script("true")

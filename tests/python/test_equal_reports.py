@@ -82,7 +82,8 @@ class Equal(TestCase):
     def check_python(self, row, python):
         for field in dataclasses.fields(_report.ReportRow):
             name, value = field.name, getattr(python, field.name)
-            if name in ("name", "context", "pid", "argv", "time", "task_ledger", "requested", "memory_at_most_bytes"):
+            if name in ("name", "context", "pid", "argv", "time", "task_ledger", "waits_for", "requested",
+                        "memory_at_most_bytes"):
                 continue
             with self.subTest(row=row["name"], figure=name):
                 known = {name + end: row[name + end] for end in BOUNDS.values() if name + end in row}
@@ -97,6 +98,8 @@ class Equal(TestCase):
         self.assertEqual(row.get("time", []), [dataclasses.asdict(each) for each in python.time])
         ledger = python.task_ledger
         self.assertEqual(row.get("task_ledger"), ledger and {name: getattr(ledger, name) for name in ledger.__slots__})
+        self.assertEqual(row.get("waits_for", []), [{name: getattr(each, name) for name in each.__slots__}
+                                                    for each in python.waits_for])
 
     def check_findings(self, made, report, text, page):
         """JSON, Python, table and page have the same ones, in the same order."""

@@ -193,6 +193,11 @@ TEST_CASE("an exec's own few reads are taken off") {
   CHECK_FALSE(account.read_calls.has_value());
   CHECK_FALSE(account.read_at_most_bytes.has_value());
   CHECK(process_account(exit_of(reads(500), {.executed = true}, 1000)).read_bytes == 0);
+  CHECK(process_account(exit_of(reads(5000), {.executed = true}, 1000), {}, 5).read_calls == 7);
+  CHECK(living_account({reads(5000), {}, {}}, 1000, {.executed = true}, 5).read_calls == 7);
+  // Who does not know how many bytes came before does not know how many calls.
+  CHECK_FALSE(process_account(exit_of(reads(50'000), {.executed = true}, 20'000), {}, 5).read_calls.has_value());
+  CHECK_FALSE(process_account(exit_of(reads(5000), {.lived_before = true}), {}, 0).read_calls.has_value());
 }
 
 TEST_CASE("with many reads before the exec only a bound is known") {

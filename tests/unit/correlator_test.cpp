@@ -54,8 +54,11 @@ TEST_CASE("an exit carries the process's account and the last program's share") 
                                          .exit_code = 3 << 8,
                                          .threads = 2,
                                          .total = wire::counted(5),
+                                         .read_before_exec_bytes = exec.total.read_bytes,
                                          .flags = TRACER_FLAG_EXECUTED}));
   const auto exit = stages.last<ProcessExit>();
+  CHECK(exit.account.read_calls == exit.program.account.read_calls);
+  CHECK(exit.account.read_calls == 36);
   CHECK(exit.start_ns == 1000);
   CHECK(exit.end_ns == 3000);
   CHECK(exit.exit_code == 3);

@@ -257,6 +257,29 @@ TEST_CASE("an OOM kill names the limit") {
         "star (pid 20) was killed by the kernel, in task ALIGN (S1): memory ran out at the limit of 100.0 MiB");
 }
 
+TEST_CASE("an OOM kill names who asked for more memory, if that was another") {
+  for (const std::uint32_t allocator : {20u, 30u, 99u}) {
+    Scene scene;
+    scene.begin(20, 10, 5, "star");
+    scene.begin(30, 10, 5, "sort");
+    OomKill kill;
+    kill.time_ns = 49 * kMs;
+    kill.process = scene.process(20);
+    kill.allocator_pid = allocator;
+    scene.add(kill);
+    ProcessExit exit = scene.ended(20, 50);
+    exit.exit_code.reset();
+    exit.exit_signal = SIGKILL;
+    exit.exit_signal_sender = "kernel";
+    exit.oom_killed = true;
+    scene.add(exit);
+    REQUIRE(scene.findings().size() == 1);
+    CHECK(scene.findings()[0].text == std::string("star (pid 20) was killed by the kernel, in task ALIGN (S1): "
+                                                  "memory ran out") +
+                                          (allocator == 30 ? " when sort (pid 30) asked for more" : ""));
+  }
+}
+
 TEST_CASE("a timeout, a scheduler and a stranger are told apart") {
   for (const auto& [sender, code] :
        {std::pair("timeout", "killed_by_timeout"), {"slurmstepd", "killed_by_scheduler"}, {"htop", "killed_by_user"}}) {

@@ -155,6 +155,7 @@ ReportRow full_row() {
   row.network_received_bytes = row.network_sent_bytes = Figure{5};
   row.time = {{TimeCause::kCpu, 7, 0.5}, {TimeCause::kLock, 7, 0.5}};
   row.task_ledger = TaskLedger{.computing_ns = 4, .disk_ns = 1, .wall_ns = 5, .computing_at_most_ns = 5};
+  row.waits_for = {{Key{5}, "sort", 3}};
   row.bound_by = "disk";
   row.bound_share = 0.75;
   row.requested = {.millicpus = 1500, .memory_bytes = 9, .time_ns = 8, .container = "image", .tag = "t"};
@@ -306,8 +307,9 @@ TEST_CASE("what is not known is absent from a report's JSON, and a bound is call
        {R"("name":"ALIGN \"x\"\u000a")", R"("tasks_at_least":2)", R"("cpu_ns_at_least":7)",
         R"("cpu_utilization_at_least":1.5)", R"("memory_bytes_at_least":100,"memory_bytes_at_most":200)",
         R"("parallelism":3.5)", R"("bound_by":"disk","bound_share":0.75)",
-        R"("task_ledger":{"computing_ns":4,"queued_ns":0)", R"("read_bytes_at_most":3)", R"("written_bytes":4)",
-        R"("cause":"CPU","time_ns":7,"share":0.5)"}) {
+        R"("task_ledger":{"computing_ns":4,"queued_ns":0)",
+        R"("waits_for":[{"task_key":"0000000000000005","name":"sort","wait_ns":3}])", R"("read_bytes_at_most":3)",
+        R"("written_bytes":4)", R"("cause":"CPU","time_ns":7,"share":0.5)"}) {
     CAPTURE(part);
     CHECK(json.find(part) != std::string::npos);
   }

@@ -290,9 +290,14 @@ TEST_CASE("data in tiny pieces") {
   const Task task = lived(tiny);
   check_only(task, "tiny_io");
   CHECK(story::value(*task.last("tiny_io"), "bytes_per_call") == 4);
+  CHECK(story::text(*task.last("tiny_io"), "direction") == "read");
   Pace large = tiny;
   large.read_bytes = 1'000'000'000;
   CHECK(lived(large).findings.empty());
+  Pace few = tiny;
+  few.read_calls = 40'000;
+  few.read_bytes = 160'000;
+  CHECK(lived(few).findings.empty());
 }
 
 TEST_CASE("a transfer that became slow, and recovers") {

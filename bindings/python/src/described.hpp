@@ -32,8 +32,8 @@ using internal::TypeList;
 
 /// All structs that are objects of their own, parts before what they are in.
 using PartTypes =
-    TypeList<Label, Overruled, ContextProvenance, Context, Requested, FailedProcess, Ledger, ProcessLedger, TaskLedger,
-             ProgramAccount, Progress, KindCount, Evidence, HostInfo, ContextTotals>;
+    TypeList<Label, Overruled, ContextProvenance, Context, Requested, FailedProcess, AwaitedTask, Ledger, ProcessLedger,
+             TaskLedger, ProgramAccount, Progress, KindCount, Evidence, HostInfo, ContextTotals>;
 
 /// An object of its own; the fields of others stand among those around them.
 template <class T, class List>
@@ -58,6 +58,8 @@ std::string class_name() {
     return "Requested";
   else if constexpr (std::is_same_v<T, FailedProcess>)
     return "FailedProcess";
+  else if constexpr (std::is_same_v<T, AwaitedTask>)
+    return "AwaitedTask";
   else if constexpr (std::is_same_v<T, Ledger>)
     return "Ledger";
   else if constexpr (std::is_same_v<T, ProcessLedger>)

@@ -242,6 +242,7 @@ py::object object_of(const ContextTotals& totals) { return new_object(totals, nu
 py::object object_of(const Context& context) { return new_object(context, nullptr); }
 py::object object_of(const HostInfo& host) { return new_object(host, nullptr); }
 py::object object_of(const TaskLedger& ledger) { return new_object(ledger, nullptr); }
+py::object object_of(const AwaitedTask& task) { return new_object(task, nullptr); }
 
 void bind_events(py::module_& module) {
   module.def(

@@ -112,6 +112,9 @@ py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
   });
   fields["time"] = list_of(row.time);
   fields["task_ledger"] = row.task_ledger ? maker.task_ledger(*row.task_ledger) : py::object(py::none());
+  py::list awaited;
+  for (const AwaitedTask& each : row.waits_for) awaited.append(maker.awaited_task(each));
+  fields["waits_for"] = awaited;
   fields["bound_by"] = text_or_none(row.bound_by);
   fields["bound_share"] = maybe(row.bound_share);
   fields["requested"] = value_of(row.requested);

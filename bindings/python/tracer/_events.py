@@ -152,6 +152,20 @@ class FailedProcess(Fact):
     """Number of the signal that ended it, else None. Source: the same, bits 0 to 6."""
 
 
+class AwaitedTask(Fact):
+    """Another task, which a task waited for."""
+
+    __slots__ = (
+        "task_key", "name", "wait_ns",
+    )
+    task_key: str
+    """Its key."""
+    name: str
+    """What people call it, by then; empty: nothing."""
+    wait_ns: int
+    """How long the task as a whole waited for it. In nanoseconds."""
+
+
 class Ledger(Fact):
     """Where the wall time of threads went, summed over them."""
 
@@ -388,8 +402,8 @@ class ProgramAccount(Fact):
     written_bytes: int | None
     """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
-    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
-    reads count as calls. Source: `task->ioac.syscr`."""
+    """Read calls of the program itself, also those that read nothing. None when: `read_bytes` is; in sums of what
+    executed anything; the exec event was lost, or other threads were still ending then. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
@@ -562,8 +576,8 @@ class ContextTotals(Fact):
     written_bytes: int | None
     """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
-    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
-    reads count as calls. Source: `task->ioac.syscr`."""
+    """Read calls of the program itself, also those that read nothing. None when: `read_bytes` is; in sums of what
+    executed anything; the exec event was lost, or other threads were still ending then. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
@@ -727,8 +741,8 @@ class ProcessExit(Event):
     written_bytes: int | None
     """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
-    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
-    reads count as calls. Source: `task->ioac.syscr`."""
+    """Read calls of the program itself, also those that read nothing. None when: `read_bytes` is; in sums of what
+    executed anything; the exec event was lost, or other threads were still ending then. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
@@ -1100,8 +1114,8 @@ class ProcessSample(Event):
     written_bytes: int | None
     """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
-    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
-    reads count as calls. Source: `task->ioac.syscr`."""
+    """Read calls of the program itself, also those that read nothing. None when: `read_bytes` is; in sums of what
+    executed anything; the exec event was lost, or other threads were still ending then. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
@@ -1211,8 +1225,8 @@ class ToolSample(Event):
     written_bytes: int | None
     """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
-    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
-    reads count as calls. Source: `task->ioac.syscr`."""
+    """Read calls of the program itself, also those that read nothing. None when: `read_bytes` is; in sums of what
+    executed anything; the exec event was lost, or other threads were still ending then. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
@@ -1421,7 +1435,7 @@ class TaskFinish(Event):
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
         "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns",
         "missed_children_cpu_ns", "own_cpu_ns", "peak_at_least_bytes", "peak_at_most_bytes", "requested", "begin_ns",
-        "task_ledger",
+        "task_ledger", "waits_for",
     )
     kind: ClassVar[str] = "task_finish"
     time_ns: int
@@ -1488,8 +1502,8 @@ class TaskFinish(Event):
     written_bytes: int | None
     """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
-    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
-    reads count as calls. Source: `task->ioac.syscr`."""
+    """Read calls of the program itself, also those that read nothing. None when: `read_bytes` is; in sums of what
+    executed anything; the exec event was lost, or other threads were still ending then. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
@@ -1542,6 +1556,9 @@ class TaskFinish(Event):
     its exec. In nanoseconds."""
     task_ledger: TaskLedger | None
     """Where the wall time went, taken as a whole; None: unknown, see `Task ledger` in docs/fields.md."""
+    waits_for: tuple[AwaitedTask, ...]
+    """For a task: the other tasks that it waited for, the longest first, 8 at most: a list of objects with `task_key`,
+    `name` (what people call it) and `wait_ns`, a part of `task_ledger.pipe_ns`; see below."""
 
 
 class RunStart(Event):
@@ -1643,8 +1660,8 @@ class RunFinish(Event):
     written_bytes: int | None
     """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
-    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
-    reads count as calls. Source: `task->ioac.syscr`."""
+    """Read calls of the program itself, also those that read nothing. None when: `read_bytes` is; in sums of what
+    executed anything; the exec event was lost, or other threads were still ending then. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
@@ -1847,8 +1864,8 @@ class OwnWork(Event):
     """Bytes of read and write calls of the thread; outside of tasks, of the process. In bytes. None when: more than one
     thread or coroutine worked for the task. Source: `/proc/self/task/TID/io`, `/proc/self/io`."""
     read_calls: int | None
-    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
-    reads count as calls. Source: `task->ioac.syscr`."""
+    """Read calls of the program itself, also those that read nothing. None when: `read_bytes` is; in sums of what
+    executed anything; the exec event was lost, or other threads were still ending then. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
@@ -2818,6 +2835,7 @@ __all__ = [
     "Context",
     "Requested",
     "FailedProcess",
+    "AwaitedTask",
     "Ledger",
     "ProcessLedger",
     "TaskLedger",
@@ -2861,6 +2879,7 @@ for _type in (
     Context,
     Requested,
     FailedProcess,
+    AwaitedTask,
     Ledger,
     ProcessLedger,
     TaskLedger,

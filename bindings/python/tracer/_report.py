@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._arguments import checked_call, text_of, whole_number_of
 from ._errors import TracerError
-from ._events import Context, Finding, Host, Requested, TaskLedger
+from ._events import AwaitedTask, Context, Finding, Host, Requested, TaskLedger
 from ._facts import rebuilt
 from ._format import bounded
 from ._state import Damage
@@ -106,6 +106,8 @@ class ReportRow:
     """The largest first, without zeros. With task_ledger: shares of the wall time as a whole. Empty: unknown."""
     task_ledger: TaskLedger | None
     """Where the wall time of a run, step or task went. None: unknown, and in other rows."""
+    waits_for: tuple[AwaitedTask, ...]
+    """Of a task: the other tasks that it waited for, as in TaskFinish."""
     bound_by: str | None
     """"compute", "memory", "disk", "network", "pipe", "lock", "cpu_limit", "oversubscribed", "idle" or "mixed", as
     docs/findings.md explains. None: unknown."""
@@ -585,6 +587,7 @@ def _row(parts: dict[str, Any]) -> ReportRow:
             parts[name] = Figure(*value)
     parts["argv"] = None if argv is None else tuple(argv)
     parts["time"] = tuple(TimeShare(*each) for each in parts["time"])
+    parts["waits_for"] = tuple(parts["waits_for"])
     if parts["requested"] is not None:
         parts["requested"] = rebuilt(Requested, parts["requested"])
     return ReportRow(**parts)
