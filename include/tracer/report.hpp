@@ -68,12 +68,16 @@ struct ReportRow {
   std::optional<Figure> tasks;             ///< In the row of a run or step: its number of tasks.
   std::uint64_t living = 0;                ///< The living part of `processes`: their figures are those so far.
   Figure failed;
+  /// Of processes and lives_ns: at least, where some were lost or missed.
+  Bound processes_bound = Bound::kExact;
   std::uint64_t wall_ns = 0;         ///< Elapsed: from first start to last end.
+  Bound wall_bound = Bound::kExact;  ///< At least, where the first or the last may have been lost.
   std::uint64_t lives_ns = 0;        ///< The sum of their lives.
   std::uint64_t first_start_ns = 0;  ///< 0: unknown, as for last_end_ns.
   std::uint64_t last_end_ns = 0;
   std::optional<Figure> cpu_ns;
-  std::optional<double> cpu_utilization;  ///< cpu_ns / wall_ns, with the bound of cpu_ns.
+  /// cpu_ns / wall_ns, with the bound of cpu_ns. Absent: unknown, also where wall_ns is a lower bound.
+  std::optional<double> cpu_utilization;
   /// How many threads of a process ran at once, on average, while any did: 1 if it computes in one thread. Absent:
   /// unknown.
   std::optional<double> concurrency;

@@ -62,6 +62,7 @@ class JsonBuilder {
   void put(std::string_view name, const std::optional<T>& value) {
     if (value) put(name, *value);
   }
+  void put(std::string_view name, const Figure& figure) { put(name, std::optional(figure)); }
   void put(std::string_view name, const std::optional<Figure>& figure) {
     KnownFigure<std::uint64_t> value;
     if (figure) value.set(figure->value, figure->bound);

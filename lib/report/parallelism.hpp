@@ -17,6 +17,12 @@ inline std::optional<double> parallelism_of(std::uint64_t cpu_ns, const std::opt
   return static_cast<double>(cpu_ns) / static_cast<double>(ledger->computing_ns);
 }
 
+/// CPU time by elapsed time, with the bound of the CPU time. Absent: of a lower bound of both, neither is known.
+inline std::optional<double> utilization_of(const ReportRow& row) {
+  if (!row.cpu_ns || row.wall_ns == 0 || row.wall_bound != Bound::kExact) return std::nullopt;
+  return static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
+}
+
 inline std::optional<double> parallelism_of(const ReportRow& row) {
   if (!row.cpu_ns || row.cpu_ns->bound != Bound::kExact) return std::nullopt;
   return parallelism_of(row.cpu_ns->value, row.task_ledger);

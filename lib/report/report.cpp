@@ -58,8 +58,7 @@ ReportRow row_of(const SummaryRow& sums) {
   row.first_start_ns = sums.first_start_ns;
   row.last_end_ns = sums.last_end_ns;
   row.cpu_ns = at_least(sums.unknown_cpus, sums.cpu_ns);
-  if (row.cpu_ns && row.wall_ns != 0)
-    row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
+  row.cpu_utilization = internal::utilization_of(row);
   if (sums.ledger && sums.process_ledger && sums.process_ledger->running_ns != 0)
     row.concurrency = static_cast<double>(sums.ledger->cpu_ns) / static_cast<double>(sums.process_ledger->running_ns);
   row.memory_bytes = peak_of(sums);
@@ -128,6 +127,12 @@ bool is_in_no_row(std::string_view cause) {
 bool lacks_events(RecordingDamage damage) {
   damage.truncated = false;
   return damage.any();
+}
+
+/// Nothing is missing but what lived too shortly to be met.
+bool only_polled(const Completeness& certificate) {
+  return certificate.missed_at_most && certificate.ended && !lacks_events(certificate.damage) &&
+         all_losses(certificate, is_in_no_row);
 }
 
 Completeness completeness_of(const Summary& summary, const SessionFigures& session) {
@@ -250,16 +255,23 @@ void mark_living(ReportRow& row) {
   if (row.living == 0) return;
   leave_lower_bounds(
       {&row.cpu_ns, &row.read_bytes, &row.written_bytes, &row.network_received_bytes, &row.network_sent_bytes});
-  if (!row.cpu_ns) row.cpu_utilization.reset();
+  row.cpu_utilization = internal::utilization_of(row);
 }
 
 /// Where events were lost, and where processes were looked for from time to time, any row of several may lack some.
 void mark_lacking(ReportRow& row) {
   leave_lower_bounds({&row.cpu_ns, &row.memory_bytes, &row.read_bytes, &row.written_bytes, &row.network_received_bytes,
                       &row.network_sent_bytes, &row.tasks});
-  if (!row.cpu_ns) row.cpu_utilization.reset();
-  row.failed.bound = Bound::kAtLeast;
+  row.failed.bound = row.processes_bound = Bound::kAtLeast;
   row.memory_at_most_bytes.reset();
+  row.parallelism.reset();
+  row.cpu_utilization = internal::utilization_of(row);
+}
+
+/// What was lost may have been the first or the last of a row. Who polls knows when those began and ended that it saw.
+void mark_lost(ReportRow& row) {
+  row.wall_bound = Bound::kAtLeast;
+  mark_lacking(row);
 }
 
 template <class Mark>
@@ -302,6 +314,15 @@ std::optional<Figure> bytes_written(const Account& account) {
   return at_least == 0 ? std::nullopt : std::optional(Figure{at_least, Bound::kAtLeast});
 }
 
+void internal::bound_rows(Report& report) {
+  const auto mark = only_polled(report.completeness) ? mark_lacking : mark_lost;
+  if (!report.completeness.rows_are_whole) {
+    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) for_each_row(*rows, mark);
+    for_each_row(report.tree, mark);
+  }
+  if (!report.completeness.total_is_whole) mark(report.total);
+}
+
 Report make_report(const Summary& summary, const SessionFigures& session) {
   Report report;
   report.completeness = completeness_of(summary, session);
@@ -322,11 +343,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
     for_each_row(report.tree, mark_living);
     mark_living(report.total);
   }
-  if (!report.completeness.rows_are_whole) {
-    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) for_each_row(*rows, mark_lacking);
-    for_each_row(report.tree, mark_lacking);
-  }
-  if (!report.completeness.total_is_whole) mark_lacking(report.total);
+  internal::bound_rows(report);
   report.answers = summary.total().answers;
   report.findings = summary.findings();
   report.failures = summary.failures();

@@ -10,6 +10,9 @@ namespace tracer::internal {
 /// All that is added up in `more`, too. What no sum can be made of is that of the larger one (peaks).
 void add_row(ReportRow& row, const ReportRow& more);
 
+/// Where the certificate says that something is missing, figures are lower bounds.
+void bound_rows(Report& report);
+
 void add_damage(RecordingDamage& damage, const RecordingDamage& more);
 
 /// Sets how many tasks each run and step has.

@@ -32,6 +32,7 @@ struct RowFigure {
   std::optional<std::uint64_t> ReportRow::*at_most = nullptr;
   /// The figure whose bound it has. Null: its own.
   std::optional<Figure> ReportRow::*bounded_as = nullptr;
+  Bound ReportRow::*bound = nullptr;  ///< Of a plain number. Null: it is exact.
   bool zero_is_unknown = false;
 };
 
@@ -60,7 +61,8 @@ KnownFigure<NumberOf<T>> known(const ReportRow& row, const RowFigure<T>& figure)
   } else if constexpr (std::is_same_v<T, std::optional<Figure>>) {
     if (value) found.set(value->value, value->bound);
   } else if constexpr (std::is_same_v<T, std::uint64_t>) {
-    if (value != 0 || !figure.zero_is_unknown) found.exact = value;
+    if (value != 0 || !figure.zero_is_unknown)
+      found.set(value, figure.bound == nullptr ? Bound::kExact : row.*figure.bound);
   } else if (value) {
     const bool bounded = figure.bounded_as != nullptr && (row.*figure.bounded_as).has_value();
     found.set(*value, bounded ? (row.*figure.bounded_as)->bound : Bound::kExact);
@@ -86,6 +88,10 @@ constexpr RowFigure<T> bounded_as(RowFigure<T> figure, std::optional<Figure> Rep
   figure.bounded_as = other;
   return figure;
 }
+constexpr RowFigure<std::uint64_t> bounded_by(RowFigure<std::uint64_t> figure, Bound ReportRow::*bound) {
+  figure.bound = bound;
+  return figure;
+}
 template <class T>
 constexpr RowFigure<T> unknown_at_zero(RowFigure<T> figure) {
   figure.zero_is_unknown = true;
@@ -93,23 +99,26 @@ constexpr RowFigure<T> unknown_at_zero(RowFigure<T> figure) {
 }
 
 inline constexpr auto kRowFigures = std::tuple{
-    row_figure("processes", &ReportRow::processes, Unit::kCount, Together::kSum, "procs",
-               "processes that ended or live in it; of a tool: that executed it"),
+    bounded_by(row_figure("processes", &ReportRow::processes, Unit::kCount, Together::kSum, "procs",
+                          "processes that ended or live in it; of a tool: that executed it"),
+               &ReportRow::processes_bound),
     row_figure("tasks", &ReportRow::tasks, Unit::kCount, Together::kApart, nullptr,
                "tasks of the run or step; absent in other rows"),
     row_figure("living", &ReportRow::living, Unit::kCount, Together::kSum, nullptr,
                "processes that have not ended: their figures are those so far"),
-    unknown_at_zero(row_figure("wall_ns", &ReportRow::wall_ns, Unit::kNs, Together::kApart, "wall",
-                               "elapsed time, from first start to last end")),
-    unknown_at_zero(row_figure("lives_ns", &ReportRow::lives_ns, Unit::kNs, Together::kSum, nullptr,
-                               "how long each of its processes lived, added up")),
+    bounded_by(unknown_at_zero(row_figure("wall_ns", &ReportRow::wall_ns, Unit::kNs, Together::kApart, "wall",
+                                          "elapsed time, from first start to last end")),
+               &ReportRow::wall_bound),
+    bounded_by(unknown_at_zero(row_figure("lives_ns", &ReportRow::lives_ns, Unit::kNs, Together::kSum, nullptr,
+                                          "how long each of its processes lived, added up")),
+               &ReportRow::processes_bound),
     unknown_at_zero(row_figure("first_start_ns", &ReportRow::first_start_ns, Unit::kNs, Together::kApart, nullptr,
-                               "when its first process started, by the boot clock")),
+                               "when the first process that was seen of it started, by the boot clock")),
     unknown_at_zero(row_figure("last_end_ns", &ReportRow::last_end_ns, Unit::kNs, Together::kApart, nullptr,
-                               "when its last process ended, or was sampled last")),
+                               "when the last process that was seen of it ended, or was sampled last")),
     row_figure("cpu_ns", &ReportRow::cpu_ns, Unit::kNs, Together::kSum, "CPU", "CPU time"),
     bounded_as(row_figure("cpu_utilization", &ReportRow::cpu_utilization, Unit::kNone, Together::kApart, "CPU/wall",
-                          "cpu_ns / wall_ns: 2.5 is two and a half CPUs"),
+                          "cpu_ns / wall_ns: 2.5 is two and a half CPUs; absent where wall_ns is a lower bound"),
                &ReportRow::cpu_ns),
     row_figure("concurrency", &ReportRow::concurrency, Unit::kNone, Together::kApart, nullptr,
                "threads of a process that ran at once, on average, while any ran"),

@@ -266,7 +266,7 @@ void add_row(ReportRow& row, const ReportRow& more) {
     if constexpr (std::is_same_v<T, std::uint64_t>) {
       value += more.*figure.member;
     } else if constexpr (std::is_same_v<T, Figure>) {
-      value = *sum(value, more.*figure.member);
+      value = sum(value, more.*figure.member).value_or(Figure{0, Bound::kAtLeast});
     } else if constexpr (std::is_same_v<T, std::optional<Figure>>) {
       value = sum(value, more.*figure.member);
     }
@@ -287,9 +287,9 @@ void add_row(ReportRow& row, const ReportRow& more) {
         row.first_start_ns == 0 ? more.first_start_ns : std::min(row.first_start_ns, more.first_start_ns);
   row.last_end_ns = std::max(row.last_end_ns, more.last_end_ns);
   row.wall_ns = std::max({row.wall_ns, more.wall_ns, row.last_end_ns - row.first_start_ns});
-  row.cpu_utilization.reset();
-  if (row.cpu_ns && row.wall_ns != 0)
-    row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
+  if (more.processes_bound != Bound::kExact) row.processes_bound = more.processes_bound;
+  if (more.wall_bound != Bound::kExact) row.wall_bound = more.wall_bound;
+  row.cpu_utilization = utilization_of(row);
 }
 
 void add_damage(RecordingDamage& damage, const RecordingDamage& more) {
@@ -357,6 +357,9 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     add(all.completeness, more.completeness);
     add(all.cost, more.cost);
   }
+  // Where all lack something, their rows say it already.
+  const auto is_whole = [](const Report& report) { return report.completeness.rows_are_whole; };
+  if (std::any_of(reports.begin(), reports.end(), is_whole)) internal::bound_rows(all);
   all.critical_paths = paths_of(reports, wall_offsets_ns);
   internal::rank(all.findings);
   std::stable_sort(all.processes.begin(), all.processes.end(), has_more_cpu);

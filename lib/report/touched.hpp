@@ -16,9 +16,10 @@
 
 namespace tracer::internal {
 
-/// Bytes of a file: a lower bound where not all uses are known.
-inline Figure bytes_of(const BusyFile& file, std::uint64_t BusyFile::*bytes) {
-  return {file.*bytes, file.unknown_uses == 0 ? Bound::kExact : Bound::kAtLeast};
+/// Bytes of a file, or of files: a lower bound where not all uses are known.
+template <class Files>
+Figure bytes_of(const Files& files, std::uint64_t Files::*bytes) {
+  return {files.*bytes, files.unknown_uses == 0 ? Bound::kExact : Bound::kAtLeast};
 }
 
 /// The sums of several machines: the same file or peer is one, devices are each machine's own.

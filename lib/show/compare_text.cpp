@@ -8,6 +8,7 @@
 
 #include "show/figures.hpp"
 #include "show/grid.hpp"
+#include "show/screen.hpp"
 #include "show/visible.hpp"
 
 namespace tracer::internal {
@@ -56,7 +57,8 @@ std::string compared_table(const char* what, const std::vector<RowChange>& rows)
               change_text(wall), word_for(row), change_text(row.of(Measure::kCpu)), change_text(row.of(Measure::kPeak)),
               change_text(row.of(Measure::kRead)), change_text(row.of(Measure::kWritten))});
   }
-  if (rows.size() > kMostComparedRows) grid.add({fmt::format("… {} more", rows.size() - kMostComparedRows)});
+  if (rows.size() > kMostComparedRows)
+    grid.add({fmt::format("{} {} more", symbols().ellipsis, rows.size() - kMostComparedRows)});
   return grid.text();
 }
 

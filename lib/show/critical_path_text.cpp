@@ -20,9 +20,9 @@ constexpr std::size_t kMostRunName = 40;
 
 }  // namespace
 
-std::string format_path(const CriticalPath& path, std::uint64_t run_ns) {
+std::string format_path(const CriticalPath& path, Figure run_ns) {
   std::string out = fmt::format("critical path: {}, {} of {}", format_count(path.tasks.size(), "task", "tasks"),
-                                format_duration(path.at_least_ns), format_duration(run_ns));
+                                format_duration(path.at_least_ns), format_figure(run_ns, format_duration));
   out +=
       path.by_files ? ", by the files that they passed on" : "; what tasks need is not known: this is the longest one";
   if (path.at_most_ns > path.at_least_ns)
@@ -44,7 +44,7 @@ std::string format_paths(const Report& report) {
     const auto& [path, run] = runs[i];
     out += i == 0 ? "\n" : "";
     if (runs.size() > 1) out += fmt::format("run {}: ", printable(run->name, kMostRunName));
-    out += format_path(*path, run->wall_ns);
+    out += format_path(*path, {run->wall_ns, run->wall_bound});
   }
   if (runs.size() > kMostRunsWithPath)
     out += fmt::format("{} {} more runs have one\n", symbols().ellipsis, runs.size() - kMostRunsWithPath);

@@ -48,9 +48,9 @@ unsigned open_depth(const std::vector<PageRow>& rows) {
 }
 
 /// Of a figure: what its texts need.
-unsigned px_of(std::string_view figure, bool requested, bool bounded_above) {
-  if (figure == "processes") return 48;
-  if (figure == "wall_ns") return 66;
+unsigned px_of(std::string_view figure, bool requested, bool lacking, bool bounded_above) {
+  if (figure == "processes") return lacking ? 66 : 48;
+  if (figure == "wall_ns") return lacking ? 80 : 66;
   if (figure == "cpu_ns") return 76;
   if (figure == "cpu_utilization") return requested ? 120 : 70;
   if (figure == "memory_bytes") return 96 + (requested ? 54 : 0) + (bounded_above ? 80 : 0);
@@ -125,6 +125,7 @@ void write_table(JsonBuilder& json, const PageTable& table) {
   const auto any = [&rows](auto has) { return std::any_of(rows.begin(), rows.end(), has); };
   const bool requested = any([](const PageRow& each) { return each.row->requested != Requested{}; });
   const bool bounded_above = any([](const PageRow& each) { return each.row->memory_at_most_bytes.has_value(); });
+  const bool lacking = any([](const PageRow& each) { return each.row->processes_bound != Bound::kExact; });
   const unsigned name_width = name_px(rows, tree);
   std::vector<PageColumn> columns;
   columns.emplace_back(growing_column(tree ? "run, step, task, tool" : name.substr(0, name.size() - 1), "name",
@@ -137,8 +138,8 @@ void write_table(JsonBuilder& json, const PageTable& table) {
       for (const PageRow& each : rows) columns.back().add(main_causes(each.row->time, 2), parts_of(each.row->time));
     }
     if (figure.head == nullptr) return;
-    columns.emplace_back(
-        fixed_column(figure.head, "number", px_of(known_as, requested, bounded_above), false, known_as == "failed"));
+    columns.emplace_back(fixed_column(figure.head, "number", px_of(known_as, requested, lacking, bounded_above), false,
+                                      known_as == "failed"));
     for (const PageRow& each : rows) columns.back().add(cell_text(*each.row, figure), sort_of(*each.row, figure));
   });
   // Last, as the bar says it in other words, and not all columns may fit.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "report/brief.hpp"
+#include "report/report_sums.hpp"
 #include "show/figures.hpp"
 #include "show/grid.hpp"
 #include "show/printable.hpp"
@@ -261,20 +262,22 @@ class Table {
   /// What of a list has no row of its own.
   struct Folded {
     void add(const ReportRow& row) {
-      ++rows;
-      processes += row.processes;
-      failed += row.failed.value;
-      if (row.cpu_ns) cpu_ns += row.cpu_ns->value;
+      if (rows++ == 0) {
+        sum = row;
+      } else {
+        add_row(sum, row);
+      }
     }
     std::string text() const {
-      return fmt::format("{}, CPU {}{}", format_count(processes, "process", "processes"), format_duration(cpu_ns),
-                         failed == 0 ? "" : fmt::format(", {} failed", failed));
+      const std::uint64_t failed = sum.failed.value;
+      return fmt::format(
+          "{}, CPU {}{}", with_bound(sum.processes_bound, format_count(sum.processes, "process", "processes")),
+          format_figure(sum.cpu_ns, format_duration),
+          failed == 0 ? "" : fmt::format(", {} failed", with_bound(sum.failed.bound, fmt::format("{}", failed))));
     }
 
     std::size_t rows = 0;
-    std::uint64_t processes = 0;
-    std::uint64_t failed = 0;
-    std::uint64_t cpu_ns = 0;
+    ReportRow sum = {};
   };
 
   void add_folded(const std::string& indent, const Folded& folded) {

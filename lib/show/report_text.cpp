@@ -217,7 +217,8 @@ void append_waste(std::string& out, const Report& report) {
 
 void append_failures(std::string& out, const Report& report, std::optional<std::size_t> columns) {
   if (report.failures_seen == 0) return;
-  out += fmt::format("\n{} failed:\n", report.failures_seen);
+  const Bound bound = report.completeness.rows_are_whole ? Bound::kExact : Bound::kAtLeast;
+  out += fmt::format("\n{} failed:\n", with_bound(bound, fmt::format("{}", report.failures_seen)));
   std::uint64_t shown = 0;
   for (std::size_t i = 0; i < std::min(kMostFailuresListed, report.failures.size()); ++i) {
     const Failure& failure = report.failures[i];

@@ -13,6 +13,7 @@
 #include "rules/port_names.hpp"
 #include "show/figures.hpp"
 #include "show/printable.hpp"
+#include "show/screen.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -30,7 +31,7 @@ constexpr std::uint64_t kLeastGpuNs = 100'000'000;
 /// The end of a path says most.
 std::string short_path(const std::string& path) {
   if (path.size() <= kMostPathWidth) return printable(path);
-  return "…" + printable(path.substr(path.size() - kMostPathWidth));
+  return symbols().ellipsis + printable(path.substr(path.size() - kMostPathWidth));
 }
 
 std::string files_line(const Report& report, const char* what, std::uint64_t BusyFile::*bytes,
@@ -55,9 +56,9 @@ std::string file_systems_line(const Report& report) {
   for (const BusyFileSystem& system : report.file_systems) {
     if (system.read_bytes + system.written_bytes < kLeastFileBytes || parts.size() == kMostShown) break;
     all_local = all_local && is_local_file_system(system.filesystem);
-    const char* const bound = system.unknown_uses != 0 ? "≥ " : "";
-    parts.push_back(fmt::format("{} ({}{} read, {}{} written)", printable(system.filesystem, kMostToolWidth), bound,
-                                format_bytes(system.read_bytes), bound, format_bytes(system.written_bytes)));
+    parts.push_back(fmt::format("{} ({} read, {} written)", printable(system.filesystem, kMostToolWidth),
+                                format_figure(bytes_of(system, &BusyFileSystem::read_bytes), format_bytes),
+                                format_figure(bytes_of(system, &BusyFileSystem::written_bytes), format_bytes)));
   }
   if (parts.empty() || (parts.size() == 1 && all_local)) return "";
   return fmt::format("file systems: {}\n", fmt::join(parts, ", "));

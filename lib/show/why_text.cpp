@@ -160,7 +160,7 @@ std::string lives_text(const SubjectScope& scope) {
 
 std::string path_line(const Subjects& subjects, const SubjectScope& run) {
   const auto path = subjects.path_of(run);
-  return path ? format_path(*path, run.end_ns - std::min(run.begin_ns, run.end_ns)) : "";
+  return path ? format_path(*path, {run.end_ns - std::min(run.begin_ns, run.end_ns)}) : "";
 }
 
 std::string path_text(const Subjects& subjects, const SubjectScope& run) {

@@ -119,7 +119,8 @@ class Bounds(support.TestCase):
         self.assertFalse(made["certificate"]["complete"])
         self.assertFalse(made["certificate"]["rows_are_whole"])
         for row in (made["totals"], *made["tools"]):
-            for name in ("cpu_ns", "memory_bytes", "read_bytes", "written_bytes", "failed"):
+            for name in ("cpu_ns", "memory_bytes", "read_bytes", "written_bytes", "failed", "processes", "lives_ns",
+                         "wall_ns", "cpu_utilization"):
                 self.assertNotIn(name, row)
 
     def test_a_damaged_recording(self):

@@ -13,6 +13,7 @@
 #include <tracer/report.hpp>
 
 #include "in_repository.hpp"
+#include "report/report_parts.hpp"
 #include "report/row_figures.hpp"
 #include "summed_events.hpp"
 
@@ -100,21 +101,79 @@ const char* name_of(Unit unit) {
   }
 }
 
-/// `all` with the figures as they are described now.
+std::vector<std::string> table_of_figures() {
+  std::vector<std::string> table = {"| key | unit | column | meaning |", "|---|---|---|---|"};
+  each_row_figure([&](const auto& figure) {
+    table.push_back("| `" + std::string(figure.name) + "` | " + name_of(figure.unit) + " | " +
+                    (figure.head == nullptr ? "" : figure.head) + " | " + figure.meaning + " |");
+  });
+  return table;
+}
+
+/// Keys that are described alike, one after the other, have one line.
+class PartTable {
+ public:
+  template <class T>
+  void add() {
+    each_part_key<T>([this]<class Get>(const PartKey<Get>& key) {
+      using V = PartValue<T, Get>;
+      if constexpr (std::is_same_v<V, Process>) {
+        line("`tool`, `exe`, `argv`", std::string("| not known | ") + key.meaning);
+        line("`pid`, `start_ns`", "| never | its identity");
+      } else if constexpr (std::is_same_v<V, Context>) {
+        line(
+            "`run_key`, `task_key`, `pipeline`, `run`, `run_id`, `step`, `sample`, `task`, `task_id`, `attempt`, "
+            "`engine`, `labels`",
+            std::string("| not known | ") + key.meaning);
+      } else {
+        const std::string unit = *key.unit == '\0' ? "" : std::string(key.unit) + ' ';
+        line('`' + std::string(key.name) + '`', unit + "| " + key.absent + " | " + key.meaning);
+      }
+    });
+    end_line();
+  }
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  void line(const std::string& names, const std::string& rest) {
+    if (rest != rest_) end_line();
+    names_ += (names_.empty() ? "" : ", ") + names;
+    rest_ = rest;
+  }
+  void end_line() {
+    if (!names_.empty()) lines_.push_back("| " + names_ + " | " + rest_ + " |");
+    names_.clear();
+  }
+
+  std::vector<std::string> lines_ = {"| key | unit | absent | meaning |", "|---|---|---|---|"};
+  std::string names_;
+  std::string rest_;
+};
+
+std::vector<std::string> table_of_part(const std::string& name) {
+  PartTable table;
+  each_report_part([&]<class T>() {
+    if (name == ReportPart<T>::kName) table.add<T>();
+  });
+  return table.lines();
+}
+
+/// `all` with the figures and keys as they are described now.
 std::vector<std::string> filled(const std::vector<std::string>& all) {
+  constexpr std::string_view kKeys = "<!-- keys: ";
   std::vector<std::string> out;
   bool in_block = false;
-  for (const std::string& line : all) {
-    if (line == "<!-- end of figures -->") in_block = false;
-    if (!in_block) out.push_back(line);
-    if (line != "<!-- figures -->") continue;
+  const auto begin = [&](const std::vector<std::string>& table) {
     in_block = true;
-    out.insert(out.end(), {"", "| key | unit | column | meaning |", "|---|---|---|---|"});
-    each_row_figure([&](const auto& figure) {
-      out.push_back("| `" + std::string(figure.name) + "` | " + name_of(figure.unit) + " | " +
-                    (figure.head == nullptr ? "" : figure.head) + " | " + figure.meaning + " |");
-    });
-    out.push_back("");
+    out.emplace_back();
+    out.insert(out.end(), table.begin(), table.end());
+    out.emplace_back();
+  };
+  for (const std::string& line : all) {
+    if (line.starts_with("<!-- end of ")) in_block = false;
+    if (!in_block) out.push_back(line);
+    if (line == "<!-- figures -->") begin(table_of_figures());
+    if (line.starts_with(kKeys)) begin(table_of_part(line.substr(kKeys.size(), line.rfind(' ') - kKeys.size())));
   }
   return out;
 }
@@ -275,19 +334,21 @@ TEST_CASE("docs/report.md lists the figures of rows as they are described") {
 TEST_CASE("each key of a report's JSON is documented, and each documented key can occur") {
   const Keys keys(to_json(full_report()));
   const auto known = documented();
-  for (const auto& [section, present] : keys.all())
-    for (const std::string& key : present) {
+  for (const auto& each : keys.all())
+    for (const std::string& key : each.second) {
+      const std::string& section = each.first;
       CAPTURE(section);
       CAPTURE(key);
       const auto list = known.find(section);
       REQUIRE(list != known.end());
       CHECK((list->second.contains(key) || list->second.contains(without_bound(key))));
     }
-  for (const auto& [section, listed] : known) {
+  for (const auto& each : known) {
+    const std::string& section = each.first;
     CAPTURE(section);
     const auto present = keys.all().find(section);
     REQUIRE(present != keys.all().end());
-    for (const std::string& key : listed) {
+    for (const std::string& key : each.second) {
       CAPTURE(key);
       const auto occurs = [&](const std::string& one) { return present->second.contains(one); };
       CHECK((occurs(key) || occurs(key + "_at_least") || occurs(key + "_at_most")));

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "report/report_sums.hpp"
 #include "show/certificate_text.hpp"
 #include "summed_events.hpp"
 
@@ -329,6 +330,9 @@ void check_sums(const ReportRow& row, Bound bound) {
   CHECK(row.read_bytes == Figure{10, bound});
   CHECK(row.written_bytes == Figure{20, bound});
   CHECK(row.failed == Figure{0, bound});
+  CHECK(row.processes_bound == bound);
+  CHECK(row.wall_bound == bound);
+  CHECK(row.cpu_utilization.has_value() == (bound == Bound::kExact));
 }
 
 void check_bounds(const Report& report, Bound bound) {
@@ -367,6 +371,33 @@ TEST_CASE("rows of a recording that was damaged are lower bounds, even where it 
                   R"("truncated":false},"rows_are_whole":false)") != std::string::npos);
   CHECK(json.find(R"("cpu_ns":50)") == std::string::npos);
   CHECK(json.find(R"("cpu_ns_at_least":50)") != std::string::npos);
+  CHECK(json.find(R"("processes_at_least":1)") != std::string::npos);
+  CHECK(json.find(R"("wall_ns_at_least":)") != std::string::npos);
+  CHECK(json.find(R"("wall_ns":)") == std::string::npos);
+}
+
+TEST_CASE("rows that lack something are together a row that does") {
+  ReportRow row;
+  row.failed = {0, Bound::kAtLeast};
+  row.processes = 1;
+  ReportRow more = row;
+  more.processes = 2;
+  more.processes_bound = more.wall_bound = Bound::kAtLeast;
+  more.wall_ns = 5;
+  add_row(row, more);
+  CHECK(row.failed == Figure{0, Bound::kAtLeast});
+  CHECK(row.processes == 3);
+  CHECK(row.processes_bound == Bound::kAtLeast);
+  CHECK(row.wall_bound == Bound::kAtLeast);
+}
+
+TEST_CASE("what was polled in /proc may lack short lives; when those began and ended that were seen is known") {
+  SessionEnd end = end_of(1);
+  end.missed_at_most = 2;
+  const Report report = make_report(summary_of({one_in_a_step(), end}));
+  CHECK(report.total.processes_bound == Bound::kAtLeast);
+  CHECK(report.total.wall_bound == Bound::kExact);
+  CHECK(report.total.cpu_utilization.has_value());
 }
 
 TEST_CASE("how many processes ended is not known of a recording without an end, and its sums are lower bounds") {
@@ -406,6 +437,8 @@ TEST_CASE("several recordings, of which one has no end, are together as little k
   CHECK(all.completeness.damage.truncated);
   CHECK_FALSE(all.completeness.rows_are_whole);
   CHECK(all.total.cpu_ns == Figure{50, Bound::kAtLeast});
+  // The other may have had the same tool.
+  check_bounds(all, Bound::kAtLeast);
 }
 
 TEST_CASE("a recording's report knows what its end says") {

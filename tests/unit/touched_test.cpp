@@ -13,6 +13,7 @@
 #include <tracer/summary.hpp>
 
 #include "rules/port_names.hpp"
+#include "show/screen.hpp"
 #include "show/touched_text.hpp"
 
 using namespace tracer;
@@ -78,10 +79,13 @@ TEST_CASE("bytes are added up by the kind of their file system, and shown where 
   CHECK(systems[1].read_bytes == 7 * kMiB);
   CHECK(systems[1].written_bytes == 3 * kMiB);
   CHECK(systems[1].unknown_uses == 0);
-  const std::string text = internal::format_touched(make_report(summary));
-  CAPTURE(text);
-  CHECK(text.find("file systems: nfs4 (≥ 20.0 MiB read, ≥ 0 B written), ext4 (7.0 MiB read, 3.0 MiB written)\n") !=
-        std::string::npos);
+  for (const bool utf8 : {false, true}) {
+    const internal::Utf8Scope scope(utf8);
+    const std::string text = internal::format_touched(make_report(summary));
+    CAPTURE(text);
+    CHECK(text.find(utf8 ? "file systems: nfs4 (≥ 20.0 MiB read, ≥ 0 B written), ext4 (7.0 MiB read, 3.0 MiB written)\n"
+                         : "nfs4 (>= 20.0 MiB read, >= 0 B written)") != std::string::npos);
+  }
   Summary remote;
   FileUse use = use_of("/n/c", "bwa mem", 5 * kMiB);
   use.filesystem = "lustre";

@@ -284,6 +284,7 @@ void bind_report(py::module_& module) {
   module.def("report_of_files", &report_of_files, py::arg("paths"), py::arg("most_processes"));
   module.def("report_of_descriptor", &report_of_descriptor, py::arg("descriptor"), py::arg("name"),
              py::arg("most_processes"));
+  module.def("report_parts", &report_parts);
   module.def("damage_lines", &damage_lines, py::arg("skipped_bytes"), py::arg("skipped_events"),
              py::arg("missing_frames"), py::arg("read_error"), py::arg("truncated"));
   module.def("format_duration", &tracer::internal::format_duration, py::arg("ns"));

@@ -40,6 +40,8 @@ DetailedReport read_report(RecordingReader& reader, const ReportOptions& options
 
 /// A dict with all that Python's classes hold, by the names of their fields. Needs the GIL.
 pybind11::dict values_of(const DetailedReport& native);
+/// The classes of a report's parts, as they are described; for scripts/python_events. Needs the GIL.
+pybind11::list report_parts();
 /// Of the waste, by the report's price; None where it has none. Needs the GIL.
 pybind11::object waste_cost_value(const Report& report);
 /// Its findings alone, as events. Needs the GIL.

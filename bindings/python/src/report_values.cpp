@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "base/schema.hpp"
 #include "events.hpp"
 #include "report.hpp"
 #include "show/report_text.hpp"
+#include "report/report_parts.hpp"
 #include "report/row_figures.hpp"
 #include "report/summary_level.hpp"
 #include "report/time_shares.hpp"
-#include "report/touched.hpp"
 #include "report/waste.hpp"
 #include "report/waste_cost.hpp"
 #include "text.hpp"
@@ -110,6 +117,8 @@ py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
     }
     if (figure.at_most != nullptr) fields[(at_most_name(figure.name)).c_str()] = maybe(row.*figure.at_most);
   });
+  fields["processes_bound"] = name_of(row.processes_bound);
+  fields["wall_bound"] = name_of(row.wall_bound);
   fields["time"] = list_of(row.time);
   fields["task_ledger"] = row.task_ledger ? maker.task_ledger(*row.task_ledger) : py::object(py::none());
   py::list awaited;
@@ -135,212 +144,74 @@ py::list list_of(const std::vector<ReportNode>& nodes, ObjectMaker& maker) {
   return list;
 }
 
-const std::optional<std::string>& tool_of(const Process& process) {
-  return process.program->tool ? process.program->tool : process.program->comm;
-}
-
-py::object tool_or_none(const std::shared_ptr<const Process>& process) {
-  return process ? maybe_text(tool_of(*process)) : py::object(py::none());
-}
-
-void put_program(py::dict& fields, const Process& process) {
+void put_process(py::dict& fields, const Process& process) {
   const Program& program = *process.program;
   fields["pid"] = process.pid;
   fields["start_ns"] = process.start_ns;
-  fields["tool"] = maybe_text(tool_of(process));
+  fields["tool"] = maybe_text(internal::known_tool(process));
   fields["exe"] = maybe_text(program.exe);
   fields["argv"] = argv_of(program);
 }
 
-py::dict value_of(const Failure& failure, ObjectMaker& maker) {
+template <internal::IsReportPart T>
+py::dict part_value(const T& part, ObjectMaker& maker);
+
+template <class V>
+void put_key(py::dict& fields, const char* name, const V& value, ObjectMaker& maker) {
+  if constexpr (std::is_same_v<V, Process>) {
+    put_process(fields, value);
+  } else if constexpr (std::is_same_v<V, Context>) {
+    fields[name] = maker.context(value);
+  } else if constexpr (std::is_same_v<V, Figure> || std::is_same_v<V, std::optional<Figure>>) {
+    fields[name] = value_of(value);
+  } else if constexpr (std::is_same_v<V, std::optional<std::string>>) {
+    fields[name] = maybe_text(value);
+  } else if constexpr (internal::kIsOptional<V>) {
+    fields[name] = maybe(value);
+  } else if constexpr (std::is_convertible_v<V, std::string_view>) {
+    fields[name] = text_of(value);
+  } else if constexpr (std::is_same_v<V, std::vector<std::string>>) {
+    py::list texts;
+    for (const std::string& each : value) texts.append(text_of(each));
+    fields[name] = texts;
+  } else if constexpr (std::is_same_v<V, std::map<std::string, std::uint64_t>>) {
+    py::dict counts;
+    for (const auto& [cause, count] : value) counts[text_of(cause)] = count;
+    fields[name] = counts;
+  } else if constexpr (internal::IsReportPart<V>) {
+    fields[name] = part_value(value, maker);
+  } else if constexpr (internal::kIsListOfParts<V>) {
+    py::list parts;
+    for (const auto& each : value) parts.append(part_value(each, maker));
+    fields[name] = parts;
+  } else {
+    fields[name] = py::cast(value);
+  }
+}
+
+template <internal::IsReportPart T>
+py::dict part_value(const T& part, ObjectMaker& maker) {
   py::dict fields;
-  put_program(fields, *failure.process);
-  fields["context"] = maker.context(*failure.process->context);
-  fields["exit_code"] = maybe(failure.exit_code);
-  fields["exit_signal"] = maybe(failure.exit_signal);
-  fields["core_dumped"] = failure.core_dumped;
-  fields["exit_signal_sender"] = maybe_text(failure.exit_signal_sender);
-  fields["oom_killed"] = maybe(failure.oom_killed);
-  fields["sent_by"] = tool_or_none(failure.sent_by);
-  fields["count"] = failure.count;
-  fields["status"] = text_of(tracer::internal::format_status(failure));
-  fields["passed_on"] = failure.passed_on;
-  fields["ignored"] = failure.ignored;
-  py::list tools;
-  for (const auto& process : failure.passed_on_by) tools.append(text_of(tool_of(*process).value_or("?")));
-  fields["passed_on_by"] = tools;
-  fields["ignored_by"] = tool_or_none(failure.ignored_by);
-  fields["outcome"] = text_of(tracer::internal::format_outcome(failure));
+  internal::each_part_key<T>([&](const auto& key) { put_key(fields, key.name, std::invoke(key.get, part), maker); });
   return fields;
 }
 
-py::dict value_of(const Survivor& survivor, ObjectMaker& maker) {
-  const ProcessSample& sample = survivor.sample;
-  py::dict fields;
-  put_program(fields, *sample.process);
-  fields["context"] = maker.context(*sample.process->context);
-  fields["begin_ns"] = survivor.begin_ns;
-  fields["time_ns"] = sample.time_ns;
-  fields["cpu_ns"] = maybe(sample.account.cpu_ns);
-  fields["read_bytes"] = maybe_figure(bytes_read(sample.account));
-  fields["written_bytes"] = maybe_figure(bytes_written(sample.account));
-  return fields;
+template <internal::IsReportPart T>
+py::list list_of(const std::vector<T>& parts, ObjectMaker& maker) {
+  py::list list;
+  for (const T& each : parts) list.append(part_value(each, maker));
+  return list;
 }
 
-py::object value_of(const Finding& finding, ObjectMaker& maker) { return maker.event(Event(finding)); }
-
-py::dict value_of(const BusyFile& file) {
-  py::dict fields;
-  fields["path"] = text_of(file.path);
-  fields["read_by"] = text_or_none(file.read_by);
-  fields["written_by"] = text_or_none(file.written_by);
-  fields["opens"] = file.opens;
-  fields["read_bytes"] = value_of(internal::bytes_of(file, &BusyFile::read_bytes));
-  fields["written_bytes"] = value_of(internal::bytes_of(file, &BusyFile::written_bytes));
-  return fields;
-}
-
-py::dict value_of(const BusyFileSystem& system) {
-  py::dict fields;
-  fields["filesystem"] = text_of(system.filesystem);
-  fields["read_bytes"] = system.read_bytes;
-  fields["written_bytes"] = system.written_bytes;
-  fields["unknown_uses"] = system.unknown_uses;
-  return fields;
-}
-
-py::dict value_of(const BusyPeer& peer) {
-  py::dict fields;
-  fields["tool"] = text_of(peer.tool);
-  fields["protocol"] = text_of(peer.protocol);
-  fields["role"] = maybe_text(peer.role);
-  fields["address"] = maybe_text(peer.address);
-  fields["port"] = maybe(peer.port);
-  fields["sent_bytes"] = peer.sent_bytes;
-  fields["received_bytes"] = peer.received_bytes;
-  fields["failed_connects"] = peer.failed_connects;
-  fields["error"] = maybe(peer.error);
-  return fields;
-}
-
-py::dict value_of(const BusyDevice& device) {
-  py::dict fields;
-  fields["name"] = text_of(device.name);
-  fields["read_bytes"] = device.read_bytes;
-  fields["written_bytes"] = device.written_bytes;
-  fields["span_ns"] = device.span_ns;
-  fields["busy_ns"] = maybe(device.busy_ns);
-  fields["tool"] = text_or_none(device.tool);
-  fields["task"] = maybe_text(device.task);
-  fields["tool_bytes"] = device.tool_bytes;
-  return fields;
-}
-
-py::dict value_of(const BusyGpu& gpu) {
-  py::dict fields;
-  fields["gpu"] = text_of(gpu.gpu);
-  fields["name"] = maybe_text(gpu.name);
-  fields["span_ns"] = gpu.span_ns;
-  fields["busy_ns"] = maybe(gpu.busy_ns);
-  fields["used_ns"] = maybe(gpu.used_ns);
-  fields["memory_peak_bytes"] = maybe(gpu.memory_peak_bytes);
-  fields["capacity_bytes"] = maybe(gpu.capacity_bytes);
-  fields["tool"] = text_or_none(gpu.tool);
-  fields["task"] = maybe_text(gpu.task);
-  fields["tool_peak_bytes"] = maybe(gpu.tool_peak_bytes);
-  return fields;
-}
-
-py::dict value_of(const Pipeline& pipeline) {
-  py::list stages;
-  for (const std::string& stage : pipeline.stages) stages.append(text_of(stage));
-  py::dict fields;
-  fields["stages"] = stages;
-  fields["bottleneck"] = text_or_none(pipeline.bottleneck);
-  fields["bottleneck_share"] = pipeline.bottleneck_share;
-  fields["others_share"] = pipeline.others_share;
-  fields["waited_ns"] = pipeline.waited_ns;
-  return fields;
-}
-
-py::dict value_of(const CgroupMemory& memory) {
-  const CgroupSample& highest = memory.highest;
-  py::dict fields;
-  fields["path"] = maybe_text(highest.cgroup->path);
-  fields["peak_bytes"] = memory.peak_bytes;
-  fields["followed_wholly"] = memory.followed_wholly;
-  fields["highest_ns"] = highest.time_ns;
-  fields["memory_bytes"] = maybe(highest.memory_bytes);
-  fields["held_bytes"] = maybe(highest.held_bytes);
-  fields["file_bytes"] = maybe(highest.file_bytes);
-  fields["shmem_bytes"] = maybe(highest.shmem_bytes);
-  fields["kernel_bytes"] = maybe(highest.kernel_bytes);
-  fields["unexplained_bytes"] = maybe(highest.unexplained_bytes);
-  return fields;
-}
-
-py::dict value_of(const FamilyState& state) {
-  py::dict fields;
-  fields["family"] = text_of(to_string(state.family));
-  fields["active"] = state.active;
-  fields["code"] = state.problem ? py::object(text_of(to_string(state.problem->code))) : py::object(py::none());
-  fields["what"] = text_of(state.problem ? state.problem->what : std::string());
-  fields["fix"] = text_of(state.problem ? state.problem->fix : std::string());
-  return fields;
-}
-
-py::dict value_of(const Completeness& certificate) {
-  const RecordingDamage& damage = certificate.damage;
-  py::dict losses;
-  for (const auto& [cause, count] : certificate.losses) losses[text_of(cause)] = count;
-  py::list missing;
-  for (const FamilyState& state : certificate.missing) missing.append(value_of(state));
-  py::dict lost;
-  lost["skipped_bytes"] = damage.skipped_bytes;
-  lost["skipped_events"] = damage.skipped_events;
-  lost["missing_frames"] = damage.missing_frames;
-  lost["read_error"] = damage.read_error;
-  lost["truncated"] = damage.truncated;
-  py::dict fields;
-  fields["tier"] = text_of(to_string(certificate.tier));
-  fields["complete"] = certificate.complete;
-  fields["exits_seen"] = certificate.exits_seen;
-  fields["ended"] = maybe(certificate.ended);
-  fields["losses"] = losses;
-  fields["rows_are_whole"] = certificate.rows_are_whole;
-  fields["total_is_whole"] = certificate.total_is_whole;
-  fields["missed_at_most"] = maybe(certificate.missed_at_most);
-  fields["missing"] = missing;
-  fields["damage"] = lost;
-  return fields;
-}
-
-/// By the names of JSON.
-py::object value_of(const internal::Waste& waste) {
-  const auto& [cpu, memory] = waste;
-  if (cpu.tasks + memory.tasks == 0) return py::none();
-  const auto known = [](const internal::Waste::Part& part, auto value) {
-    return part.tasks == 0 ? py::object(py::none()) : py::cast(value);
-  };
-  py::dict fields;
-  fields["cpu_tasks"] = known(cpu, cpu.tasks);
-  fields["requested_cpu_hours"] = known(cpu, cpu.requested());
-  fields["unused_cpu_hours"] = known(cpu, cpu.unused());
-  fields["memory_tasks"] = known(memory, memory.tasks);
-  fields["requested_memory_gib_hours"] = known(memory, memory.requested());
-  fields["unused_memory_gib_hours"] = known(memory, memory.unused());
-  return fields;
-}
-
-py::dict value_of(const ReportCost& cost) {
-  py::dict fields;
-  fields["cpu_ns"] = cost.own.cpu_ns;
-  fields["snapshots_cpu_ns"] = cost.own.snapshots_cpu_ns;
-  fields["kernel_ns"] = maybe(cost.own.kernel_ns);
-  fields["memory_bytes"] = maybe(cost.own.memory_bytes);
-  fields["kernel_memory_bytes"] = maybe(cost.own.kernel_memory_bytes);
-  fields["cpu_share"] = maybe(cost.cpu_share);
-  return fields;
+py::list list_of(const std::vector<Failure>& failures, ObjectMaker& maker) {
+  py::list list;
+  for (const Failure& each : failures) {
+    py::dict fields = part_value(each, maker);
+    fields["status"] = text_of(internal::format_status(each));
+    fields["outcome"] = text_of(internal::format_outcome(each));
+    list.append(std::move(fields));
+  }
+  return list;
 }
 
 py::list list_of(const std::vector<std::uint64_t>& numbers) {
@@ -362,12 +233,30 @@ py::list list_of(const std::vector<internal::Series>& rows) {
   return list;
 }
 
-template <class T, class... Maker>
-py::list list_of(const std::vector<T>& values, Maker&... maker) {
-  py::list list;
-  for (const T& each : values) list.append(value_of(each, maker...));
-  return list;
-}
+/// The type of an attribute in Python; "process": the attributes of one.
+template <class V>
+struct TypeName {
+  static std::string get() {
+    if constexpr (std::is_same_v<V, bool>) return "bool";
+    if constexpr (std::is_integral_v<V>) return "int";
+    if constexpr (std::is_floating_point_v<V>) return "float";
+    if constexpr (std::is_same_v<V, Figure>) return "Figure";
+    if constexpr (std::is_same_v<V, Process>) return "process";
+    if constexpr (std::is_same_v<V, Context>) return "Context | None";
+    if constexpr (std::is_convertible_v<V, std::string_view>) return "str";
+    if constexpr (std::is_same_v<V, std::vector<std::string>>) return "tuple[str, ...]";
+    if constexpr (std::is_same_v<V, std::map<std::string, std::uint64_t>>) return "Mapping[str, int]";
+    if constexpr (internal::IsReportPart<V>) return internal::ReportPart<V>::kClass;
+  }
+};
+template <class V>
+struct TypeName<std::optional<V>> {
+  static std::string get() { return TypeName<V>::get() + " | None"; }
+};
+template <internal::IsReportPart V>
+struct TypeName<std::vector<V>> {
+  static std::string get() { return "tuple[" + TypeName<V>::get() + ", ...]"; }
+};
 
 /// By column: short, and quick to be made.
 py::dict columns_of(const std::vector<internal::ListedProcess>& processes) {
@@ -397,6 +286,20 @@ py::dict columns_of(const std::vector<internal::ListedProcess>& processes) {
 
 }  // namespace
 
+/// (class, what it is, [(attribute, type, when it is None, meaning)])
+py::list report_parts() {
+  py::list classes;
+  internal::each_report_part([&classes]<class T>() {
+    py::list attributes;
+    internal::each_part_key<T>([&attributes]<class Get>(const internal::PartKey<Get>& key) {
+      attributes.append(
+          py::make_tuple(key.name, TypeName<internal::PartValue<T, Get>>::get(), key.absent, key.meaning));
+    });
+    classes.append(py::make_tuple(internal::ReportPart<T>::kClass, internal::ReportPart<T>::kWhat, attributes));
+  });
+  return classes;
+}
+
 py::object waste_cost_value(const Report& report) {
   const auto cost = internal::waste_cost_of(report);
   if (!cost) return py::none();
@@ -418,7 +321,9 @@ py::object waste_cost_value(const Report& report) {
 
 py::list findings_of(const DetailedReport& native) {
   ObjectMaker maker;
-  return list_of(native.report.findings, maker);
+  py::list findings;
+  for (const Finding& each : native.report.findings) findings.append(maker.event(Event(each)));
+  return findings;
 }
 
 py::dict values_of(const DetailedReport& native) {
@@ -446,19 +351,21 @@ py::dict values_of(const DetailedReport& native) {
   fields["ended_by_starter"] = report.excused.ended_by_starter;
   fields["survivors"] = list_of(report.survivors, maker);
   fields["critical_paths"] = list_of(report.critical_paths);
-  fields["pipelines"] = list_of(report.pipelines);
-  fields["cgroups"] = list_of(report.cgroups);
-  fields["files"] = list_of(report.files);
-  fields["file_systems"] = list_of(report.file_systems);
-  fields["peers"] = list_of(report.peers);
-  fields["devices"] = list_of(report.devices);
-  fields["gpus"] = list_of(report.gpus);
+  fields["pipelines"] = list_of(report.pipelines, maker);
+  fields["cgroups"] = list_of(report.cgroups, maker);
+  fields["files"] = list_of(report.files, maker);
+  fields["file_systems"] = list_of(report.file_systems, maker);
+  fields["peers"] = list_of(report.peers, maker);
+  fields["devices"] = list_of(report.devices, maker);
+  fields["gpus"] = list_of(report.gpus, maker);
   py::list instance_types;
   for (const std::string& type : report.instance_types) instance_types.append(text_of(type));
   fields["instance_types"] = instance_types;
-  fields["waste"] = value_of(internal::waste_of(report));
-  fields["certificate"] = value_of(report.completeness);
-  fields["cost"] = value_of(report.cost);
+  const internal::Waste waste = internal::waste_of(report);
+  fields["waste"] = waste.cpu_hours.tasks + waste.memory_gib_hours.tasks == 0 ? py::object(py::none())
+                                                                              : py::object(part_value(waste, maker));
+  fields["certificate"] = part_value(report.completeness, maker);
+  fields["cost"] = part_value(report.cost, maker);
   fields["host"] = object_of(native.host);
   fields["command"] = native.command ? argv_of(*native.command) : py::object(py::none());
   fields["first_ns"] = native.first_ns;

@@ -6,16 +6,20 @@ from __future__ import annotations
 import errno
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _core
 from ._arguments import checked_call, text_of, whole_number_of
 from ._errors import TracerError
 from ._events import AwaitedTask, Context, Finding, Host, Requested, TaskLedger
 from ._facts import rebuilt
-from ._format import bounded
+from ._figure import Figure
+from ._report_parts import (
+    BusyDevice, BusyFile, BusyFileSystem, BusyGpu, BusyPeer, CertificateFigures, CgroupMemory, FailureFigures, MissingFamily, Pipeline,
+    ReportCost, Survivor, Waste,
+)
 from ._state import Damage
 
 if TYPE_CHECKING:
@@ -28,20 +32,10 @@ __all__ = [
     "report_of_path", "report_of_paths",
 ]
 
+_Part = TypeVar("_Part")
+
 MOST_PROCESSES = 2000
 """The most processes that a report lists one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure, and how it relates to the true value."""
-
-    value: int
-    bound: str
-    """"exact", "at least" (part of it is not known) or "at most"."""
-
-    def __str__(self) -> str:
-        return bounded(self.bound, str(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +62,8 @@ class ReportRow:
     argv: tuple[str, ...] | None
     processes: int
     """Processes that ended or live in it. By tool: that executed it, or are a copy of one."""
+    processes_bound: str
+    """Of processes and lives_ns: "exact"; or "at least", where some were lost or missed."""
     tasks: Figure | None
     """In the row of a run or step: its number of tasks; else None."""
     living: int
@@ -75,13 +71,15 @@ class ReportRow:
     failed: Figure
     wall_ns: int | None
     """Elapsed: from first start to last end."""
+    wall_bound: str
+    """Of wall_ns: "exact"; or "at least", where the first or the last process may have been lost."""
     lives_ns: int | None
     """The sum of their lives."""
     first_start_ns: int | None
     last_end_ns: int | None
     cpu_ns: Figure | None
     cpu_utilization: float | None
-    """cpu_ns / wall_ns, with the bound of cpu_ns."""
+    """cpu_ns / wall_ns, with the bound of cpu_ns. None: unknown, also where wall_ns is a lower bound."""
     concurrency: float | None
     """How many threads of a process ran at once, on average, while any did: 1 if it computes in one thread. None:
     unknown."""
@@ -127,38 +125,12 @@ class ReportNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(FailureFigures):
     """Processes of one tool that failed in the same way, in which the failures began. Parents that ended with the same
     status passed them on and are not failures of their own."""
 
-    tool: str | None
-    pid: int
-    """The first of them; all fields below except count are about it."""
-    start_ns: int
-    exe: str | None
-    argv: tuple[str, ...] | None
-    """Secrets masked."""
-    context: Context | None
-    exit_code: int | None
-    exit_signal: int | None
-    core_dumped: bool
-    exit_signal_sender: str | None
-    """As in the event process_exit, like the next."""
-    oom_killed: bool | None
-    sent_by: str | None
-    """The tool that sent the signal. None: the kernel, or unknown."""
-    count: int
     status: str
     """"status 1", "signal 9 (KILL), sent by timeout"."""
-    passed_on: int
-    """The part of count where all known processes above ended with it. If a failure is neither passed on nor ignored,
-    its outcome is unknown."""
-    ignored: int
-    """The part of count where a parent, or a process above, went on or ended otherwise."""
-    passed_on_by: tuple[str, ...]
-    """The tools that passed on the first, at most 8, from its parent up. Empty: none, or unknown."""
-    ignored_by: str | None
-    """The tool that ignored the first. None: none, or unknown."""
     outcome: str
     """"passed on by bash", "ignored by s.sh"; for several: "2 passed on, 1 ignored". Empty: unknown."""
 
@@ -195,195 +167,9 @@ class CriticalPath:
 
 
 @dataclass(frozen=True, slots=True)
-class Survivor:
-    """A process that has not ended, as its last sample saw it."""
-
-    tool: str | None
-    pid: int
-    start_ns: int
-    exe: str | None
-    argv: tuple[str, ...] | None
-    """Secrets masked."""
-    context: Context | None
-    begin_ns: int
-    """As in the event process_exit: start_ns, or the exec of a command that was held until then."""
-    time_ns: int
-    """When it was sampled; the figures below are those until then."""
-    cpu_ns: int | None
-    read_bytes: Figure | None
-    written_bytes: Figure | None
-
-
-@dataclass(frozen=True, slots=True)
-class Waste:
-    """What tasks that ended requested and did not use, of those whose request and use are known."""
-
-    cpu_tasks: int | None
-    """The tasks that count in the next two figures. None, like these: none does."""
-    requested_cpu_hours: float | None
-    unused_cpu_hours: float | None
-    memory_tasks: int | None
-    requested_memory_gib_hours: float | None
-    unused_memory_gib_hours: float | None
-    """Unused even at the task's peak."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """Programs that pass data on through pipes, and which of them the others wait for."""
-
-    stages: tuple[str, ...]
-    """Tools, from the first writer on."""
-    bottleneck: str | None
-    """The stage that waits least for pipes; None: none stands out."""
-    bottleneck_share: float
-    """The share of its processes' lives that it waits for pipes, 0 to 1."""
-    others_share: float
-    waited_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class BusyFile:
-    """A file among those that were read or written most, by all processes together."""
-
-    path: str
-    read_by: str | None
-    """The tool that read most of it; None: none is known to have."""
-    written_by: str | None
-    opens: int
-    read_bytes: Figure
-    """At least, like the next: not all bytes of its uses are known."""
-    written_bytes: Figure
-
-
-@dataclass(frozen=True, slots=True)
-class BusyFileSystem:
-    """All files on file systems of one kind."""
-
-    filesystem: str
-    """As in the event file_use: "nfs4"."""
-    read_bytes: int
-    """Sum of the known ones."""
-    written_bytes: int
-    unknown_uses: int
-    """As in BusyFile."""
-
-
-@dataclass(frozen=True, slots=True)
-class BusyPeer:
-    """Another machine that a tool exchanged data with, or failed to."""
-
-    tool: str
-    protocol: str
-    role: str | None
-    """As in the event connection, like the next two."""
-    address: str | None
-    port: int | None
-    """The peer's, or a server's own."""
-    sent_bytes: int
-    received_bytes: int
-    failed_connects: int
-    error: int | None
-    """errno of the last that failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class BusyDevice:
-    """A block device, over all snapshots."""
-
-    name: str
-    read_bytes: int
-    """For the whole host."""
-    written_bytes: int
-    span_ns: int
-    """That the snapshots cover."""
-    busy_ns: int | None
-    tool: str | None
-    """The tool, with its task, that asked for most at the snapshots' ends."""
-    task: str | None
-    tool_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class BusyGpu:
-    """A GPU, over all samples of followed processes."""
-
-    gpu: str
-    """As in GpuSample; so is the next."""
-    name: str | None
-    span_ns: int
-    """Of the samples, while a followed process used it."""
-    busy_ns: int | None
-    """In this span, for all processes of the host. None: not known."""
-    used_ns: int | None
-    """Likewise, the sum over followed processes."""
-    memory_peak_bytes: int | None
-    """The most that followed processes held together."""
-    capacity_bytes: int | None
-    tool: str | None
-    """The tool, with its task, whose process held the most; if none did, used it for longest."""
-    task: str | None
-    tool_peak_bytes: int | None
-    """The most that this process held."""
-
-
-@dataclass(frozen=True, slots=True)
-class CgroupMemory:
-    """The most that was charged to a cgroup, and how much of it its processes explain."""
-
-    path: str | None
-    peak_bytes: int
-    """The kernel's own mark; if it has none, the maximum of all snapshots."""
-    followed_wholly: bool
-    """All processes in it were followed at each snapshot."""
-    highest_ns: int
-    """Memory at the snapshot with the most; the following fields are of that snapshot."""
-    memory_bytes: int | None
-    held_bytes: int | None
-    file_bytes: int | None
-    """Page cache, which can be dropped."""
-    shmem_bytes: int | None
-    """Shared memory and files on tmpfs."""
-    kernel_bytes: int | None
-    unexplained_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class MissingFamily:
-    """A requested family that the kernel does not provide, wholly or in part."""
-
-    family: str
-    """A name of docs/families.md, such as "waits"."""
-    active: bool
-    """True: a part of it works."""
-    code: str | None
-    """"TRC104"; docs/errors.md explains each."""
-    what: str
-    fix: str
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(CertificateFigures):
     """How complete a report is: what is there, what is missing, and what is still right."""
 
-    tier: str
-    """"kernel" or "proc": a session on this machine. "recording": a recording, or another source of events."""
-    complete: bool
-    """Each process that ended was seen, and nothing was lost or damaged."""
-    exits_seen: int
-    ended: int | None
-    """Processes that ended, by the count of the kernel. None: not known, as a recording has no end or events of a service
-    are missing."""
-    losses: Mapping[str, int]
-    """By cause; docs/losses.md explains each."""
-    rows_are_whole: bool
-    """Nothing is missing that rows add up: they are whole where their bounds say so. If False, they are lower bounds."""
-    total_is_whole: bool
-    """The same of the total, which the kernel may have added up, including lost events."""
-    missed_at_most: int | None
-    """Processes that lived too shortly to be seen, at most; None unless processes were polled in /proc."""
-    missing: tuple[MissingFamily, ...]
-    damage: Damage
     cannot_tell: tuple[str, ...]
     """The gaps of this report, in words."""
     text: str = field(repr=False)
@@ -391,22 +177,6 @@ class Certificate:
 
     def __str__(self) -> str:
         return "\n".join([self.text, *self.damage.lines(), *(f"not known: {one}" for one in self.cannot_tell)])
-
-
-@dataclass(frozen=True, slots=True)
-class ReportCost:
-    """The cost of the tracing."""
-
-    cpu_ns: int
-    """Reading, decoding, snapshots, callbacks; and the threads of recordings."""
-    snapshots_cpu_ns: int
-    kernel_ns: int | None
-    """Time of its programs in the kernel; None while kernel.bpf_stats_enabled is 0, unless max_cost_share was given and
-    the caller has CAP_SYS_ADMIN."""
-    memory_bytes: int | None
-    kernel_memory_bytes: int | None
-    cpu_share: float | None
-    """The share of one CPU. None: the session's duration is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -597,23 +367,14 @@ def _nodes(parts: list[tuple[str, dict[str, Any], list[Any]]]) -> tuple[ReportNo
     return tuple(ReportNode(level, _row(row), _nodes(below)) for level, row, below in parts)
 
 
-def _failure(parts: dict[str, Any]) -> Failure:
-    if parts["argv"] is not None:
-        parts["argv"] = tuple(parts["argv"])
-    return Failure(**parts | {"passed_on_by": tuple(parts["passed_on_by"])})
+def _part(kind: Callable[..., _Part], parts: dict[str, Any]) -> _Part:
+    """Of a class in _report_parts: lists are texts, pairs are figures."""
+    return kind(**{name: tuple(value) if isinstance(value, list) else Figure(*value) if isinstance(value, tuple) else value
+                   for name, value in parts.items()})
 
 
-def _figure(parts: tuple[int, str] | None) -> Figure | None:
-    return None if parts is None else Figure(*parts)
-
-
-def _survivor(parts: dict[str, Any]) -> Survivor:
-    figures = {name: _figure(parts[name]) for name in ("read_bytes", "written_bytes")}
-    return Survivor(**parts | figures | {"argv": None if parts["argv"] is None else tuple(parts["argv"])})
-
-
-def _file(parts: dict[str, Any]) -> BusyFile:
-    return BusyFile(**parts | {name: Figure(*parts[name]) for name in ("read_bytes", "written_bytes")})
+def _parts(kind: Callable[..., _Part], all_parts: list[dict[str, Any]]) -> tuple[_Part, ...]:
+    return tuple(_part(kind, each) for each in all_parts)
 
 
 def _series(parts: list[dict[str, Any]]) -> tuple[Series, ...]:
@@ -642,29 +403,29 @@ def _report(native: _core.NativeReport, title: str | None) -> Report:
         total=total,
         answers=parts["answers"],
         findings=tuple(parts["findings"]),
-        failures=tuple(map(_failure, parts["failures"])),
+        failures=_parts(Failure, parts["failures"]),
         failures_seen=parts["failures_seen"],
         reader_had_enough=parts["reader_had_enough"],
         ended_by_starter=parts["ended_by_starter"],
-        survivors=tuple(map(_survivor, parts["survivors"])),
+        survivors=_parts(Survivor, parts["survivors"]),
         critical_paths=tuple(CriticalPath(**each | {"tasks": tuple(PathTask(*task) for task in each["tasks"])})
                              for each in parts["critical_paths"]),
-        pipelines=tuple(Pipeline(**each | {"stages": tuple(each["stages"])}) for each in parts["pipelines"]),
-        cgroups=tuple(CgroupMemory(**each) for each in parts["cgroups"]),
-        files=tuple(map(_file, parts["files"])),
-        file_systems=tuple(BusyFileSystem(**each) for each in parts["file_systems"]),
-        peers=tuple(BusyPeer(**each) for each in parts["peers"]),
-        devices=tuple(BusyDevice(**each) for each in parts["devices"]),
-        gpus=tuple(BusyGpu(**each) for each in parts["gpus"]),
+        pipelines=_parts(Pipeline, parts["pipelines"]),
+        cgroups=_parts(CgroupMemory, parts["cgroups"]),
+        files=_parts(BusyFile, parts["files"]),
+        file_systems=_parts(BusyFileSystem, parts["file_systems"]),
+        peers=_parts(BusyPeer, parts["peers"]),
+        devices=_parts(BusyDevice, parts["devices"]),
+        gpus=_parts(BusyGpu, parts["gpus"]),
         instance_types=tuple(parts["instance_types"]),
-        waste=None if parts["waste"] is None else Waste(**parts["waste"]),
+        waste=None if parts["waste"] is None else _part(Waste, parts["waste"]),
         certificate=Certificate(**certificate | {
-            "missing": tuple(MissingFamily(**each) for each in certificate["missing"]),
+            "missing": _parts(MissingFamily, certificate["missing"]),
             "damage": damage,
             "cannot_tell": tuple(native.unknown()),
             "text": native.notes(None, True)["certificate"].strip("\n"),
         }),
-        cost=ReportCost(**parts["cost"]),
+        cost=_part(ReportCost, parts["cost"]),
         host=parts["host"],
         command=command,
         first_ns=parts["first_ns"],
