@@ -32,6 +32,7 @@ struct ContextPlace {
   std::optional<std::size_t> parent_rule = {};  ///< That its parent's program matched when it began.
   bool own = false;                             ///< It does the engine's own work.
   bool own_tree = false;                        ///< So will its descendants.
+  std::optional<std::size_t> own_rule = {};     ///< The last that said so.
   bool elsewhere = false;                       ///< See EngineRule::elsewhere.
   bool again = false;                           ///< See EngineRule::again; of what it has executed so far.
   std::shared_ptr<const Cgroup> cgroup = {};    ///< For which this was resolved.

@@ -56,6 +56,11 @@ bool stands_for(const std::optional<std::string>& folder, std::string_view key) 
 /// What is below a user's own service manager may be called anything by that user.
 bool is_made_by_root(const Cgroup& cgroup) { return cgroup.path && !cgroup.path->starts_with("/user.slice/"); }
 
+/// It is the first process of a task.
+bool leads_task(const std::shared_ptr<Scope>& scope, const Process& process) {
+  return scope && scope->begins == Begins::kTask && is_leader(*scope, process);
+}
+
 /// Those that begin each other forever are no chain without an end: ended ones go, and what is beyond a bound.
 void shorten(Lineage& lineage) {
   std::size_t depth = 0;
@@ -92,11 +97,12 @@ ContextPlace ContextResolver::child_of(ContextPlace& parent, const std::shared_p
     if (parent.self->depth > kMostLineage) shorten(*parent.self);
   }
   ContextPlace place;
-  place.scope = parent.scope;
+  place.scope = attempt_of_child(parent.scope, *parent_process);
   place.rule = parent.rule;
   place.parent_rule = parent.rule;
   place.own = parent.own;
   place.own_tree = parent.own_tree;
+  place.own_rule = parent.own_rule;
   place.elsewhere = parent.elsewhere;
   place.cgroup = parent.cgroup;
   place.folder = parent.folder;
@@ -219,8 +225,9 @@ void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match
   place.elsewhere = rule.elsewhere;
   if (rule.again && place.scope) {
     place.again = true;
-    place.scope = next_attempt(place, process);
+    place.scope = attempt_after_failure(place.scope);
   }
+  if (rule.tries && place.above && leads_task(place.above->scope, *place.above->process)) ++place.above->scope->tries;
   if (rule.begins != Begins::kNothing) {
     place.scope = scope_of(place, rule, match.rule, match.captures, process, by_cgroup);
     place.own = place.own_tree = false;
@@ -230,6 +237,7 @@ void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match
   if (rule.own == EngineOwn::kInherited) return;
   place.own = rule.own != EngineOwn::kWork;
   place.own_tree = rule.own == EngineOwn::kTree;
+  if (place.own) place.own_rule = match.rule;
 }
 
 /// The scope with the rule's key, or a new one in the scope that the process is in.
@@ -294,23 +302,45 @@ std::shared_ptr<Scope> ContextResolver::served(std::shared_ptr<Scope> outer, con
   return outer;
 }
 
-/// The task again, as its next attempt, where a process that may be tried again has failed in it.
-std::shared_ptr<Scope> ContextResolver::next_attempt(const ContextPlace& place, const Process& process) {
-  std::shared_ptr<Scope> last = place.scope->last_attempt.lock();
-  if (!last) last = place.scope;
-  if (!last->again_failed || last->begins != Begins::kTask) return last;
-  auto scope = new_scope(last->outer, Begins::kTask);
-  scope->rules = last->rules;
-  scope->in_run = last->in_run;
-  scope->in_task = last->in_task;
-  scope->said = last->said;
-  scope->requested = last->requested;
-  lead(*scope, process);
-  const std::uint32_t attempt = contexts_.of(*last).attempt.value_or(1) + 1;
+/// Where a process that may be tried again has failed in it, and nothing better shows when it is: the next attempt.
+std::shared_ptr<Scope> ContextResolver::attempt_after_failure(const std::shared_ptr<Scope>& scope) {
+  auto first = scope->first_attempt.lock();
+  if (!first) first = scope;
+  if (first->begins != Begins::kTask || first->tries != 0) return scope;
+  const std::shared_ptr<Scope>& last = first->last_attempt ? first->last_attempt : first;
+  if (!last->again_failed) return last;
+  ++first->attempts;
+  return next_attempt(*first);
+}
+
+/// The attempt that what the parent begins now is in.
+std::shared_ptr<Scope> ContextResolver::attempt_of_child(const std::shared_ptr<Scope>& scope, const Process& parent) {
+  if (!leads_task(scope, parent)) return scope;
+  if (scope->tries > scope->attempts) {
+    scope->attempts = scope->tries;
+    return next_attempt(*scope);
+  }
+  return scope->last_attempt ? scope->last_attempt : scope;
+}
+
+/// It begins with the first process that comes into it.
+std::shared_ptr<Scope> ContextResolver::next_attempt(Scope& first) {
+  auto scope = new_scope(first.outer, Begins::kTask);
+  scope->rules = first.rules;
+  scope->in_run = first.in_run;
+  scope->in_task = first.in_task;
+  scope->said = first.said;
+  scope->requested = first.requested;
+  scope->leader_program = first.leader_program;
+  scope->leader_cgroup = first.leader_cgroup;
+  scope->owner_uid = first.owner_uid;
+  scope->owner_known = first.owner_known;
+  scope->of_several = first.of_several;
   scope->said.attempt.reset();
+  const std::uint32_t attempt = contexts_.of(first).attempt.value_or(1) + first.attempts - 1;
   say(scope->said, "attempt", std::to_string(attempt), Provenance::kInferred);
-  place.scope->last_attempt = scope;
-  keep(scope);
+  scope->first_attempt = first.weak_from_this();
+  scope->previous_attempt = std::exchange(first.last_attempt, scope);
   return scope;
 }
 
@@ -470,7 +500,9 @@ void ContextResolver::ended(const ContextPlace& place, const Process& process, s
 std::shared_ptr<const Context> ContextResolver::context_of(ContextPlace& place, const Process& process) {
   if (place.scope && place.scope->note_pending) read_again(place, process);
   announced_.look(place, process);
-  return place.scope ? contexts_.shared(*place.scope, place.own) : Process::no_context();
+  if (!place.scope) return Process::no_context();
+  if (!place.own || !place.own_rule) return contexts_.shared(*place.scope);
+  return contexts_.shared_by_engine(*place.scope, rules_->rules()[*place.own_rule].engine);
 }
 
 std::optional<uid_t> ContextResolver::proven_owner(const ContextPlace& place, const Process& process,

@@ -72,7 +72,7 @@ class ContextResolver {
   /// for. `mount_namespace`: in which that folder was seen. Absent: that is not proven.
   std::optional<uid_t> proven_owner(const ContextPlace& place, const Process& process,
                                     std::uint32_t mount_namespace) const noexcept;
-  std::shared_ptr<const Context> work_context_of(Scope& scope) { return contexts_.shared(scope, false); }
+  std::shared_ptr<const Context> work_context_of(Scope& scope) { return contexts_.shared(scope); }
   /// See ScopeContexts and AnnouncedScopes.
   std::vector<ContextChange> take_changes() { return contexts_.take_changes(); }
   std::vector<ScopeMove> take_moves() { return announced_.take_moves(); }
@@ -89,7 +89,9 @@ class ContextResolver {
   void apply(ContextPlace& place, const EngineRules::Match& match, const Process& process, bool by_cgroup = false);
   std::shared_ptr<Scope> scope_of(const ContextPlace& place, const EngineRule& rule, std::size_t index,
                                   Captures captures, const Process& process, bool by_cgroup);
-  std::shared_ptr<Scope> next_attempt(const ContextPlace& place, const Process& process);
+  std::shared_ptr<Scope> attempt_after_failure(const std::shared_ptr<Scope>& scope);
+  std::shared_ptr<Scope> attempt_of_child(const std::shared_ptr<Scope>& scope, const Process& parent);
+  std::shared_ptr<Scope> next_attempt(Scope& first);
   std::shared_ptr<Scope> served(std::shared_ptr<Scope> outer, const std::string& served_by, const Process& process);
   void say_all(Scope& scope, const EngineRule& rule, Captures captures, const Process& process);
   void say_captured(Scope& scope, const EngineRule& rule, Captures captures);

@@ -11,7 +11,7 @@ namespace tracer::internal {
 
 /// It starts jobs that are tasks by inference only.
 inline bool is_launcher(std::string_view engine) {
-  constexpr std::array<std::string_view, 5> kLaunchers = {"make", "parallel", "xargs", "find", "shell"};
+  constexpr std::array<std::string_view, 6> kLaunchers = {"make", "ninja", "parallel", "xargs", "find", "shell"};
   return std::find(kLaunchers.begin(), kLaunchers.end(), engine) != kLaunchers.end();
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/context_fields.hpp"
 #include "base/number.hpp"
+#include "context/declared_task.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -217,6 +218,9 @@ Context identity_of(const Context& context) {
   identity.attempt = context.attempt;
   // It says whether the id is a name.
   if (context.provenance.task_id == Provenance::kInferred) identity.provenance.task_id = Provenance::kInferred;
+  // It says whether the task is called by its command.
+  if (context.provenance.task == Provenance::kInferred && context.engine && is_launcher(*context.engine))
+    identity.provenance.task = Provenance::kInferred;
   identity.within = context.within;
   identity.run_key = context.run_key;
   identity.task_key = context.task_key;

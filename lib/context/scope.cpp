@@ -39,6 +39,17 @@ std::shared_ptr<Scope> new_scope(std::shared_ptr<Scope> outer, Begins begins) {
   return scope;
 }
 
+bool was_tried_again(const Scope& scope) noexcept {
+  if (scope.last_attempt) return true;
+  const auto first = scope.first_attempt.lock();
+  return first && (first->last_attempt.get() != &scope || first->tries > first->attempts);
+}
+
+bool may_go_on(const Scope& scope) noexcept {
+  const auto first = scope.first_attempt.lock();
+  return first && first->last_attempt.get() == &scope && !first->tally.leader_ended;
+}
+
 void lead(Scope& scope, const Process& process) {
   scope.leader_pid = process.pid;
   scope.leader_start_ns = process.start_ns;
@@ -90,12 +101,11 @@ void ScopeContexts::make(Scope& scope) {
   set_task_key(context, origin_, said_by);
   if (scope.version != 0 && context == scope.context) return;
   const auto before = std::exchange(scope.work, nullptr);
-  scope.engine_own.reset();
+  scope.engine_own.clear();
   std::swap(scope.context, context);
   scope.version = ++versions_;
   if (!scope.tally.begun) return;
-  changes_.push_back(
-      change_of(before ? before : std::make_shared<const Context>(std::move(context)), shared(scope, false)));
+  changes_.push_back(change_of(before ? before : std::make_shared<const Context>(std::move(context)), shared(scope)));
 }
 
 std::optional<uid_t> ScopeContexts::owner_of(Scope& scope) {
@@ -116,12 +126,24 @@ void ScopeContexts::joined(Scope& scope, const std::optional<uid_t>& uid, bool c
   changed(scope);
 }
 
-std::shared_ptr<const Context> ScopeContexts::shared(Scope& scope, bool own) {
+std::shared_ptr<const Context> ScopeContexts::shared(Scope& scope) {
   of(scope);
-  std::shared_ptr<const Context>& made = own ? scope.engine_own : scope.work;
+  if (!scope.work) {
+    auto context = std::make_shared<Context>(scope.context);
+    context->engine_own = false;
+    scope.work = std::move(context);
+  }
+  return scope.work;
+}
+
+std::shared_ptr<const Context> ScopeContexts::shared_by_engine(Scope& scope, const std::string& engine) {
+  of(scope);
+  const bool adds = !scope.context.engine && !engine.empty();
+  std::shared_ptr<const Context>& made = scope.engine_own[adds ? engine : std::string()];
   if (!made) {
     auto context = std::make_shared<Context>(scope.context);
-    context->engine_own = own;
+    context->engine_own = true;
+    if (adds) say(*context, "engine", engine, Provenance::kEngineRule);
     made = std::move(context);
   }
   return made;

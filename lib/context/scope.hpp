@@ -76,21 +76,31 @@ struct Scope : std::enable_shared_from_this<Scope> {
   bool again_failed = false;                         ///< The last of its processes that a rule says are tried again.
   std::optional<std::int32_t> again_exit_code = {};  ///< Likewise.
   std::optional<std::int32_t> again_exit_signal = {};
-  std::weak_ptr<Scope> last_attempt = {};  ///< Of those that were tried again inside of it.
+  // Of a task that is tried several times inside one process, which leads its first attempt.
+  std::uint32_t tries = 0;                       ///< Of the first: how often the engine was seen to begin one.
+  std::uint32_t attempts = 1;                    ///< Of the first: how many are told apart.
+  std::shared_ptr<Scope> last_attempt = {};      ///< Of the first; null: there is no other.
+  std::weak_ptr<Scope> first_attempt = {};       ///< Of the others.
+  std::shared_ptr<Scope> previous_attempt = {};  ///< Of one that has not begun yet, and is neither of the first two.
 
   // What ScopeContexts has made of `said` and of the outer scope.
   Context context = {};
-  std::shared_ptr<const Context> work = {};        ///< Of processes that do its work; made when asked for.
-  std::shared_ptr<const Context> engine_own = {};  ///< Of those that do the engine's.
-  std::uint64_t made_at = 0;                       ///< The epoch of the last look.
-  std::uint64_t version = 0;                       ///< Of `context`.
-  std::uint64_t outer_version = 0;                 ///< For which it was made.
+  std::shared_ptr<const Context> work = {};  ///< Of processes that do its work; made when asked for.
+  /// Of those that do an engine's: by its name where the scope has no engine, as for launchers; else by none.
+  std::map<std::string, std::shared_ptr<const Context>> engine_own = {};
+  std::uint64_t made_at = 0;        ///< The epoch of the last look.
+  std::uint64_t version = 0;        ///< Of `context`.
+  std::uint64_t outer_version = 0;  ///< For which it was made.
   bool said_changed = true;
 };
 
 /// A new one in `outer`, which may be null. Its memory goes with the last who uses it: those that only remember it keep
 /// a few words.
 std::shared_ptr<Scope> new_scope(std::shared_ptr<Scope> outer, Begins begins);
+/// Another attempt has followed it.
+bool was_tried_again(const Scope& scope) noexcept;
+/// More of it may come: it is the last attempt so far of a process that lives.
+bool may_go_on(const Scope& scope) noexcept;
 /// It begins with this process.
 void lead(Scope& scope, const Process& process);
 bool is_leader(const Scope& scope, const Process& process) noexcept;
@@ -131,8 +141,10 @@ class ScopeContexts {
   void joined(Scope& scope, const std::optional<uid_t>& uid, bool claims);
   const UserIds& user_ids() const noexcept { return user_ids_; }
   void use(UserIds user_ids) { user_ids_ = std::move(user_ids); }
-  /// Shared by all processes in it.
-  std::shared_ptr<const Context> shared(Scope& scope, bool own);
+  /// Shared by all processes in it that do its work.
+  std::shared_ptr<const Context> shared(Scope& scope);
+  /// By all that do this engine's own work.
+  std::shared_ptr<const Context> shared_by_engine(Scope& scope, const std::string& engine);
   /// Of scopes whose start was reported, since the last call; without a time.
   std::vector<ContextChange> take_changes() { return std::exchange(changes_, {}); }
 

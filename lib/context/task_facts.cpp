@@ -110,10 +110,14 @@ Finish finish_of(const ScopeTally& tally, const Scope& scope, std::uint64_t time
   finish.start_ns = scope.leader_start_ns;
   finish.begin_ns = tally.begin_ns;
   finish.end_ns = tally.last_end_ns;
-  // Of an attempt within one process, which goes on, the status is that of what was tried again.
-  const bool tried_again = !scope.last_attempt.expired();
-  finish.exit_code = tried_again ? scope.again_exit_code : tally.exit_code;
-  finish.exit_signal = tried_again ? scope.again_exit_signal : tally.exit_signal;
+  // Of an attempt within one process, which goes on, it is that of the command that failed, if one did.
+  if (!was_tried_again(scope)) {
+    finish.exit_code = tally.exit_code;
+    finish.exit_signal = tally.exit_signal;
+  } else if (scope.again_failed) {
+    finish.exit_code = scope.again_exit_code;
+    finish.exit_signal = scope.again_exit_signal;
+  }
   finish.totals = tally.totals;
   set_peak(finish.totals, tally.memory.peak());
   return finish;
@@ -187,6 +191,8 @@ void TaskFacts::move(std::shared_ptr<Scope>& entered, const ContextPlace& place,
     if (scope->tally.begin_ns == 0 || is_leader(*scope, process)) scope->tally.begin_ns = begin_ns;
     begin(*scope, time_ns, events);
     ++scope->tally.living;
+    if (const auto previous = std::exchange(scope->previous_attempt, nullptr))
+      finish_if_over(*previous, time_ns, events);
   }
   for (auto each = before.rbegin(); each != before.rend(); ++each) {
     if (holds(after, *each)) continue;
@@ -240,10 +246,21 @@ void TaskFacts::leave(std::shared_ptr<Scope>& entered, const ContextPlace& place
       tally.leader_ended = true;
       tally.exit_code = exit.exit_code;
       tally.exit_signal = exit.exit_signal;
+      finish_last_attempt(scope, exit.time_ns, events);
     }
     finish_if_over(scope, exit.time_ns, events);
   }
   entered.reset();
+}
+
+/// The process that made all attempts has ended as the last of them.
+void TaskFacts::finish_last_attempt(const Scope& first, std::uint64_t time_ns, std::vector<Event>& events) {
+  if (!first.last_attempt) return;
+  Scope& last = *first.last_attempt;
+  last.tally.leader_ended = true;
+  last.tally.exit_code = first.tally.exit_code;
+  last.tally.exit_signal = first.tally.exit_signal;
+  finish_if_over(last, time_ns, events);
 }
 
 void TaskFacts::add_own_work(const std::shared_ptr<Scope>& innermost, const std::shared_ptr<Scope>& entered,
@@ -275,7 +292,10 @@ void TaskFacts::forget(std::shared_ptr<Scope>& entered, const Process& process, 
     Scope& scope = **each;
     --scope.tally.living;
     scope.tally.memory.peak_unknown();
-    if (is_leader(scope, process)) scope.tally.leader_ended = true;
+    if (is_leader(scope, process)) {
+      scope.tally.leader_ended = true;
+      finish_last_attempt(scope, time_ns, events);
+    }
     finish_if_over(scope, time_ns, events);
   }
   entered.reset();
@@ -283,14 +303,14 @@ void TaskFacts::forget(std::shared_ptr<Scope>& entered, const Process& process, 
 
 void TaskFacts::finish_if_over(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events) {
   const ScopeTally& tally = scope.tally;
-  if (tally.living != 0 || !tally.leader_ended || open_labels_.hold(scope)) return;
+  if (tally.living != 0 || !tally.leader_ended || may_go_on(scope) || open_labels_.hold(scope)) return;
   if (fact_of(scope) == Fact::kTask) {
     auto finish = finish_of<TaskFinish>(tally, scope, time_ns);
     finish.context = context_of(scope);
     finish.requested = scope.requested;
     if (Scope* run = enclosing_run(scope); run != nullptr && !tally.finished && !tally.holds_tasks) {
       ++run->tally.tasks;
-      if (finish.exit_signal || finish.exit_code.value_or(0) != 0) ++run->tally.failed_tasks;
+      if (finish.exit_signal || finish.exit_code.value_or(0) != 0 || was_tried_again(scope)) ++run->tally.failed_tasks;
     }
     events.emplace_back(std::move(finish));
   } else if (fact_of(scope) == Fact::kRun) {

@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include <tracer/context.hpp>
+
+#include "context/declared_task.hpp"
 
 namespace tracer::internal {
 
@@ -22,9 +25,37 @@ inline std::string process_name(const Context& context) {
   return "pid " + context.task_id->substr(0, digits);
 }
 
-/// "ALIGN (S1)": what the engine or a label calls it, or the id that they gave it. Within its step it says enough.
+/// A command of several lines, such as a recipe or a script, in one.
+inline std::string in_one_line(const std::string& text) {
+  if (text.find('\n') == std::string::npos) return text;
+  std::string line;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool continues = text[i] == '\\' && i + 1 < text.size() && text[i + 1] == '\n';
+    if (!continues && std::string_view(" \t\r\n").find(text[i]) == std::string_view::npos) {
+      line += text[i];
+    } else if (!line.empty() && line.back() != ' ') {
+      line += ' ';
+    }
+  }
+  if (line.ends_with(' ')) line.pop_back();
+  return line;
+}
+
+/// "make": what has started a task that is called by its command. Empty: the task has a name, or is a script, which is
+/// called by its own.
+inline std::string_view launcher_of(const Context& context) {
+  const bool is_command = context.task && context.provenance.task == Provenance::kInferred;
+  return is_command && context.engine && is_launcher(*context.engine) && *context.engine != "shell"
+             ? *context.engine
+             : std::string_view();
+}
+
+/// "ALIGN (S1)": what the engine or a label calls it, or the id that they gave it; "make: sort a" of one that has no
+/// name but its command. Within its step it says enough.
 inline std::string own_task_name(const Context& context) {
-  std::string name = context.task.value_or("");
+  std::string name = in_one_line(context.task.value_or(""));
+  if (const std::string_view launcher = launcher_of(context); !launcher.empty())
+    name.insert(0, std::string(launcher) + ": ");
   if (name.empty()) name = context.sample.value_or("");
   if (name.empty() && !has_made_up_id(context)) name = context.task_id.value_or("");
   if (context.attempt.value_or(1) > 1) name += " (attempt " + std::to_string(*context.attempt) + ")";
@@ -33,8 +64,9 @@ inline std::string own_task_name(const Context& context) {
 
 /// The step, and what a task of it is called.
 inline std::string name_in_step(const std::string& step, const std::string& own) {
-  // Engines put the step's name into the task's.
-  if (step.empty() || own.empty() || own.starts_with(step)) return own.empty() ? step : own;
+  // Engines put the step's name into the task's, and a command begins with its tool's.
+  if (step.empty() || own.empty() || own.starts_with(step) || own.find(": " + step) != std::string::npos)
+    return own.empty() ? step : own;
   return step + " " + own;
 }
 

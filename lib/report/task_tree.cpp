@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "context/declared_task.hpp"
 #include "context/layers.hpp"
 #include "context/task_name.hpp"
 #include "report/identities.hpp"
@@ -59,8 +58,7 @@ std::string engine_of(const std::string& row_name) {
 std::string counted_as(const Context& context, const ProgramAccount& program) {
   const std::string tool = program.program->tool.value_or(kNoTool);
   if (!program.engine_own) return tool;
-  // Outside of tasks there is no engine, and it is a launcher, or what that has started.
-  return "(" + context.engine.value_or(is_launcher(tool) ? tool : "launcher") + std::string(kItself);
+  return "(" + context.engine.value_or(tool) + std::string(kItself);
 }
 
 std::string counted_as(const OwnWork& work) {

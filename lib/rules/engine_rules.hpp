@@ -106,6 +106,7 @@ struct EngineRule {
   EngineOwn own = EngineOwn::kInherited;
   bool elsewhere = false;  ///< What it starts runs elsewhere: what was announced of its folder is not about it.
   bool again = false;      ///< When it has failed, the next that matches is the task's next attempt.
+  bool tries = false;      ///< The engine begins one before each attempt, in the process that makes all of them.
   std::optional<Template> key =
       {};  ///< Processes with the same key are of the same task. Absent: one for each process.
   std::vector<GivenField> gives = {};

@@ -82,10 +82,10 @@ class EngineRulesReader {
 
  private:
   EngineRule read_rule(const toml::table& table) {
-    check_keys(table, "rule", {"name",   "tool_not",  "exe",       "tool",        "argv",    "cwd",    "cgroup",
-                               "parent", "within",    "outside",   "in_run",      "begins",  "own",    "key",
-                               "gives",  "infers",    "labels",    "label_pairs", "notes",   "splits", "like",
-                               "serves", "served_by", "elsewhere", "again",       "recipes", "recipe", "test"},
+    check_keys(table, "rule", {"name",   "tool_not",    "exe",     "tool",   "argv", "cwd",    "cgroup",    "parent",
+                               "within", "outside",     "in_run",  "begins", "own",  "key",    "gives",     "infers",
+                               "labels", "label_pairs", "notes",   "splits", "like", "serves", "served_by", "elsewhere",
+                               "again",  "tries",       "recipes", "recipe", "test"},
                mistakes_);
     EngineRule rule;
     rule.name = read_string(table, "name", true, mistakes_);
@@ -172,6 +172,7 @@ class EngineRulesReader {
     }
     rule.elsewhere = read_flag(table, "elsewhere", mistakes_);
     rule.again = read_flag(table, "again", mistakes_);
+    rule.tries = read_flag(table, "tries", mistakes_);
     const std::string own = read_string(table, "own", false, mistakes_);
     if (own == "self") {
       rule.own = EngineOwn::kSelf;

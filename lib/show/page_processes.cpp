@@ -16,16 +16,6 @@
 namespace tracer::internal {
 namespace {
 
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(" \t\n\r\f\v", at), text.size());
-    if (end > at) words.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
 std::string status_of(const ListedProcess& process) {
   if (process.living) return "running";
   if (process.exit_signal) return fmt::format("signal {}", *process.exit_signal);

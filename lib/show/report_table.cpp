@@ -16,6 +16,7 @@
 #include "show/process_names.hpp"
 #include "show/row_texts.hpp"
 #include "show/screen.hpp"
+#include "show/short_names.hpp"
 #include "show/time_bar.hpp"
 
 namespace tracer::internal {
@@ -84,8 +85,9 @@ constexpr std::array<Layout, 16> kLayouts = {{
 class Table {
  public:
   /// `brief`: of the report, unless rows are asked for.
-  Table(const Report& report, std::optional<By> by, std::span<const BriefRow> brief, const Layout& layout)
-      : layout_(layout), total_(&report.total), failures_(report.total.failed.value != 0) {
+  Table(const Report& report, std::optional<By> by, std::span<const BriefRow> brief, const ShortNames& short_names,
+        const Layout& layout)
+      : layout_(layout), short_names_(short_names), total_(&report.total), failures_(report.total.failed.value != 0) {
     has_tasks_ = std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return count_of(row) > 0; });
     has_spread_ = std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return count_of(row) > 1; });
     grid_ = Grid(columns());
@@ -215,8 +217,15 @@ class Table {
                              brief.level == SummaryLevel::kRun    ? "runs"
                              : brief.level == SummaryLevel::kStep ? "steps"
                                                                   : "like these");
-    row.name = std::string(2 * brief.depth, ' ') + row.name;
+    row.name = name_below(brief.level, brief.depth, row);
     grid_.add(cells_of(row, &brief));
+  }
+
+  /// So far to the right; of a task, as much as there is room for.
+  std::string name_below(SummaryLevel level, std::size_t depth, const ReportRow& row) const {
+    const std::string indent(2 * depth, ' ');
+    if (level != SummaryLevel::kTask) return indent + row.name;
+    return indent + short_names_.fitting(row, layout_.name_width - std::min(layout_.name_width, indent.size()));
   }
 
   /// A program may be called as the sum is: what is called so, or so in quotes, gets quotes.
@@ -256,6 +265,7 @@ class Table {
     std::vector<ReportRow> rows;
     collect(report.tree, level, rows);
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.wall_ns > b.wall_ns; });
+    for (ReportRow& row : rows) row.name = name_below(level, 0, row);
     add_list(rows);
   }
 
@@ -319,7 +329,7 @@ class Table {
       }
       ++nodes_shown_;
       ReportRow row = node.row;
-      row.name = indent + row.name;
+      row.name = name_below(node.level, depth, row);
       add(row);
       add_nodes(node.below, depth + 1);
     }
@@ -342,6 +352,7 @@ class Table {
   }
 
   Layout layout_;
+  const ShortNames& short_names_;
   const ReportRow* total_;  ///< Of the report, while the table is made.
   bool failures_;
   std::size_t most_rows_ = kMostRows;
@@ -392,8 +403,9 @@ std::string names_of_by() {
 
 ShownTable make_table(const Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
   const auto brief = by ? std::vector<BriefRow>{} : brief_rows(report, kMostBrief);
+  const ShortNames short_names(report.tree);
   for (const Layout& layout : kLayouts) {
-    const Table table(report, by, brief, layout);
+    const Table table(report, by, brief, short_names, layout);
     const bool fits = !columns || table.grid().width() <= *columns;
     if (!fits && &layout != &kLayouts.back()) continue;
     ShownTable shown{table.grid(), {}};

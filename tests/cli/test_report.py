@@ -171,9 +171,10 @@ class Names(support.TestCase):
             "find . -name data -exec md5sum {} \\;\nprintf 'x x' | xargs -n1 -P1 echo\n")
         names = [row["name"] for row in made["tasks"]]
         self.assertEqual(len(set(names)), len(names), names)
-        self.assertLessEqual({"step2.sh A", "step2.sh B", "sleep 0.01; echo $0 a", "sleep 0.01; echo $0 b", "md5sum ./data"}, set(names))
+        self.assertLessEqual({"step2.sh A", "step2.sh B", "xargs: sleep 0.01; echo $0 a", "xargs: sleep 0.01; echo $0 b",
+                              "find: md5sum ./data"}, set(names))
         # Those are the same; only their processes are not.
-        self.assertEqual(len([name for name in names if re.fullmatch(r"echo x \(pid \d+\)", name)]), 2, names)
+        self.assertEqual(len([name for name in names if re.fullmatch(r"xargs: echo x \(pid \d+\)", name)]), 2, names)
         ids = {row["task_id"] for row in made["tasks"]}
         for by in ("task", "tree"):
             text = self.tracerd("report", "--by", by, path).stdout

@@ -67,8 +67,19 @@ class Table(support.TestCase):
         result = self.tracerd("run", "--", "make", "-k", "-s", "-j2", "-C", self.folder)
         self.assert_is_brief(result.stderr)
         self.assertRegex(result.stderr, r"(?m)^make +100\d +")
-        self.assertRegex(result.stderr, r"(?m)^  test 7 -ne 7 .* slowest +", result.stderr)
-        self.assertRegex(result.stderr, r"(?m)^  test 9 -ne 7 .* failed +", result.stderr)
+        self.assertRegex(result.stderr, r"(?m)^  make: test 7 -ne 7 .* slowest +", result.stderr)
+        self.assertRegex(result.stderr, r"(?m)^  make: test 9 -ne 7 .* failed +", result.stderr)
+
+    def test_recipes_that_begin_alike_are_called_by_what_tells_them_apart(self):
+        with open(self.path("Makefile"), "w", encoding="ascii") as file:
+            file.write("all: t1.o t2.o t3.o\n%.o:\n\t@sleep 0.1; head -c 1000 /usr/share/common-licenses/GPL-3 > $@\n")
+        result = self.tracerd("run", "--", "make", "-s", "-j3", "-C", self.folder)
+        for target in ("t1.o", "t2.o", "t3.o"):
+            self.assertRegex(result.stderr, rf"(?m)^  make: sleep … {target}  ", result.stderr)
+        for target in ("t1.o", "t2.o", "t3.o"):
+            os.remove(self.path(target))
+        result = self.tracerd("run", "--by", "task", "--", "make", "-s", "-j3", "-C", self.folder)
+        self.assertRegex(result.stderr, r"(?m)^make: sleep … t2\.o  ", result.stderr)
 
     def test_jobs_of_parallel_are_a_few_lines_and_its_probes_are_no_failures(self):
         if shutil.which("parallel") is None:

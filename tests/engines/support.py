@@ -292,6 +292,15 @@ class EngineTest(unittest.TestCase):
         lines = differences(markers, required, truth)
         self.assertEqual(len(lines), 0, f"{len(lines)} differences:\n" + "\n".join(lines[:MOST_LINES]))
 
+    def assert_brief_table(self, trace):
+        """The table that is read in ten seconds: at most 25 lines, and nothing in it is called by an id."""
+        lines = trace.output.splitlines()
+        begin = next(i for i, line in enumerate(lines) if line.startswith("run, step"))
+        table = lines[begin:next(i for i in range(begin, len(lines)) if lines[i].startswith("total ")) + 1]
+        self.assertLessEqual(len(table), 25, trace.output)
+        for line in table:
+            self.assertNotRegex(line.strip().split("  ")[0], r"\b(?=\w*\d)[0-9a-f]{8,}\b", trace.output)
+
     def assert_own(self, trace, programs, what):
         """All are the engine's own work."""
         self.need_contexts(trace)
@@ -316,11 +325,11 @@ class EngineTest(unittest.TestCase):
         lines = [f"pid {one['pid']}: {one['context']}" for one in others]
         self.assertEqual(len(lines), 0, f"{len(lines)} tasks have no tool:\n" + "\n".join(lines[:MOST_LINES]))
 
-    def assert_same_task(self, trace, groups):
+    def assert_same_task(self, trace, groups, markers=None):
         """The markers of a group are in one task, and no two groups in the same; `groups` gives a marker's."""
         self.need_contexts(trace)
         tasks = {}
-        for marker in trace.markers:
+        for marker in trace.markers if markers is None else markers:
             context = marker.context or {}
             tasks.setdefault(groups(marker), set()).add((context.get("run_id"), context.get("task_id")))
         for group, found in tasks.items():

@@ -38,6 +38,10 @@ class Nextflow24(support.EngineTest):
         self.assertEqual(steps, nextflow_runs.MARKERS)
         self.assertEqual([marker.truth["step"] for marker in self.tools(self.second)], ["MERGE"])
 
+    def test_the_table_is_brief(self):
+        self.assert_brief_table(self.first)
+        self.assert_brief_table(self.second)
+
     def test_the_markers_know_what_nextflow_s_trace_knows(self):
         for marker in self.tools(self.first):
             row = self.rows[marker.cwd]

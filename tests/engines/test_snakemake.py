@@ -14,7 +14,7 @@ def job(marker):
 
 
 def without_attempt(marker):
-    """Attempts have a test of their own: Snakemake tries again in the same process, without a word in its arguments."""
+    """Attempts have tests of their own: for a command of shell: they are known only if the log is clear."""
     return {name: value for name, value in marker.truth.items() if name != "attempt"} | {"engine": "snakemake"}
 
 
@@ -30,7 +30,7 @@ def is_job_process(one):
 class Snakemake9(support.EngineTest):
     # How many markers of each rule a run has.
     MARKERS = {"align": 16, "single": 2, "flaky": 3, "stats": 6, "report": 2, "grouped_a": 2, "grouped_b": 2,
-               "source": 2, "sink": 2}
+               "source": 2, "sink": 2, "tried": 7}
 
     @classmethod
     def prepare(cls, workspace):
@@ -54,13 +54,26 @@ class Snakemake9(support.EngineTest):
         self.assert_contexts(self.trace, {"engine", "step", "sample"}, self.of("stats", "sink"))
 
     def test_each_job_is_one_task(self):
-        self.assert_same_task(self.trace, job)
+        self.assert_same_task(self.trace, job, [marker for marker in self.trace.markers if rule_of(marker) != "tried"])
 
     def test_no_attempt_is_taken_for_another(self):
         self.assert_contexts(self.trace, set())
 
+    def test_each_attempt_within_one_process_is_known_and_has_a_key_of_its_own(self):
+        tried = self.of("tried")
+        self.assert_contexts(self.trace, {"step", "sample", "attempt", "engine"}, tried)
+        keys = {}
+        for marker in tried:
+            keys.setdefault(job(marker), set()).add((marker.context["task_id"], marker.context["task_key"]))
+        self.assertEqual({group: len(found) for group, found in keys.items()}, dict.fromkeys(keys, 1))
+        self.assertEqual([len({key for _, key in set().union(*keys.values())}), len(keys)], [3, 3])
+        self.assertEqual(len({one for one, _ in set().union(*keys.values())}), 2, "task_id joins the attempts")
+
     def test_nothing_else_is_a_task(self):
         self.assert_no_other_tasks(self.trace)
+
+    def test_the_table_is_brief(self):
+        self.assert_brief_table(self.trace)
 
     def test_there_is_one_run(self):
         self.need_contexts(self.trace)

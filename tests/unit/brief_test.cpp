@@ -10,6 +10,8 @@
 #include "report/report_sums.hpp"
 #include "report/task_names.hpp"
 #include "show/report_table.hpp"
+#include "show/screen.hpp"
+#include "show/short_names.hpp"
 
 using namespace tracer;
 using namespace tracer::internal;
@@ -209,6 +211,30 @@ TEST_CASE("however many runs there are, there are few rows") {
   const auto rows = brief_rows(report_of(std::move(runs)), kMost);
   CHECK(rows.size() <= kMost);
   CHECK(std::any_of(rows.begin(), rows.end(), [](const BriefRow& row) { return row.left_out == 295; }));
+}
+
+TEST_CASE("tasks that are called by commands without room for them are called by the words that tell them apart") {
+  const auto compiled = [](std::uint64_t number) {
+    const std::string file = "o/" + std::to_string(number) + ".o";
+    ReportNode made = task("gcc -O2 -Wall -Wextra -Iinclude -c x.c -o " + file, 1000, 100 + number, "gcc");
+    made.row.task.engine = "make";
+    made.row.task.provenance.task = Provenance::kInferred;
+    made.row.task.task_key = Key{number};
+    return made;
+  };
+  ReportNode run = run_of("make", {compiled(1), compiled(2), compiled(3)});
+  CHECK(run.below[0].row.task.task->size() > 40);
+  const Report report = report_of({run});
+  const Utf8Scope utf8(true);
+  const std::string wide = format_tables(report, std::nullopt, std::nullopt);
+  CHECK(wide.find("  make: gcc … o/2.o ") != std::string::npos);
+  const ShortNames names(report.tree);
+  const ReportRow& second = report.tree[0].below[1].row;
+  CHECK(names.fitting(second, second.name.size()) == second.name);
+  CHECK(names.fitting(second, 17) == "make: gcc … o/2.o");
+  CHECK(names.fitting(second, 16) == "make: o/2.o");
+  CHECK(names.fitting(second, 5) == "make: o/2.o");
+  CHECK(format_tables(report, By::kTask, std::nullopt).find("\nmake: gcc … o/3.o ") != std::string::npos);
 }
 
 TEST_CASE("the table of 20,000 tasks in 30 steps has at most 25 lines, and no ids") {

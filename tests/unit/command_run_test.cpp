@@ -111,6 +111,24 @@ TEST_CASE("a command that names a task is in it, and the task is in the run") {
   CHECK(below.context(child).task_key == task.task_key);
 }
 
+TEST_CASE("the own work of launchers in a script is theirs, and so is what they start for themselves") {
+  Below below;
+  below.exec(below.command(), "/usr/bin/bash", {"bash", "all.sh"});
+  auto parallel = below.fork(below.command());
+  below.exec(parallel, "/usr/bin/perl", {"perl", "/usr/bin/parallel", "gzip"});
+  auto probe = below.fork(parallel);
+  below.exec(probe, "/usr/bin/sleep", {"sleep", "10101"});
+  auto xargs = below.fork(below.command());
+  below.exec(xargs, "/usr/bin/xargs", {"xargs", "gzip"});
+  for (const auto& [one, engine] : {std::pair{&parallel, "parallel"}, {&probe, "parallel"}, {&xargs, "xargs"}}) {
+    const Context own = below.context(*one);
+    CHECK(own.engine_own);
+    CHECK(own.engine == engine);
+    CHECK(own.run == "all.sh");
+  }
+  CHECK_FALSE(below.context(below.command()).engine.has_value());
+}
+
 TEST_CASE("an engine's run is that of the command which it is, or becomes") {
   const std::vector<std::string> snakemake = {"python3", "/usr/bin/snakemake", "-c1"};
   Below direct;

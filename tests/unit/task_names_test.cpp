@@ -75,6 +75,25 @@ TEST_CASE("tasks with equal names are told apart by their first process, or by t
                   task_node(given("ab/1", "COUNT", "COUNT"), "wc", 1)}) == Names{"COUNT #2", "COUNT #1"});
 }
 
+TEST_CASE("what a launcher has started is called by it and by what it runs; a script by its own name") {
+  const auto launched = [](const char* engine, const char* task, std::optional<std::string> step = {}) {
+    Context context = made_up("12-a", std::move(step), task);
+    context.engine = engine;
+    context.provenance.task = Provenance::kInferred;
+    return context;
+  };
+  CHECK(names_of({task_node(launched("make", "sort a > b"), "sort", 1)}) == Names{"make: sort a > b"});
+  CHECK(task_name(launched("xargs", "gzip a", "gzip")) == "xargs: gzip a");
+  CHECK(task_name(identity_of(launched("parallel", "md5sum a"))) == "parallel: md5sum a");
+  CHECK(task_name(launched("shell", "align.sh S1", "align.sh")) == "align.sh S1");
+  CHECK(task_name(launched("snakemake", "sort a > b")) == "sort a > b");
+  CHECK(task_name(launched("make", "\n  set -e; \\\n\tsort a \\\n    | uniq\n")) == "make: set -e; sort a | uniq");
+  CHECK(task_name(launched("snakemake", "sort  a > b")) == "sort  a > b");
+  Context labeled = launched("make", "S1");
+  labeled.provenance.task = Provenance::kLabel;
+  CHECK(task_name(labeled) == "S1");
+}
+
 TEST_CASE("a row for the tasks beyond the bounds is no task") {
   ReportNode others = task_node({.task = kOtherTasks}, "wc", 1);
   others.row.name = kOtherTasks;
