@@ -16,7 +16,7 @@ import time
 from serve import ask, begin, cpu_s, of_process
 
 PER_SECOND = 50
-SETTLES_S = 10  # What a start costs is no rest.
+SETTLES_S = 30  # What a start costs is no rest, and it comes to rest step by step.
 
 
 def configured_in(folder):

@@ -41,7 +41,8 @@ std::string text_of_user(const json& user) {
                                  number(user, "announcements"), number(user, "labels"), number(user, "bytes"));
   if (const auto dropped = number(user, "dropped_events"); dropped != 0)
     text += fmt::format("; {} events dropped", dropped);
-  if (const auto refused = number(user, "refused"); refused != 0) text += fmt::format("; {} requests refused", refused);
+  if (const auto refused = number(user, "refused"); refused != 0)
+    text += fmt::format("; refused {}", format_count(refused, "time", "times"));
   return text + '\n';
 }
 

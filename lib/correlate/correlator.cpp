@@ -152,6 +152,7 @@ void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vecto
   }
   facts_.end_round();
   note_growth(samples);
+  note_rest(samples, time_ns);
   host_.take(samples, processes_, events);
   std::vector<CgroupSample> cgroups =
       cgroup_samples(cgroup_memory_, samples, cgroups_, processes_.filter().selects_all());
@@ -179,6 +180,22 @@ void Correlator::note_growth(const std::vector<ProcessSample>& samples) {
   }
   memory_moves_ = young || bytes > resident_bytes_ + std::max(kLeastGrowth, resident_bytes_ / 50);
   resident_bytes_ = bytes;
+}
+
+void Correlator::note_rest(const std::vector<ProcessSample>& samples, std::uint64_t time_ns) {
+  constexpr std::uint64_t kMostPartOfCpu = 20;
+  std::uint64_t cpu_ns = 0;
+  bool in_scope = false;
+  for (const ProcessSample& sample : samples) {
+    cpu_ns += sample.account.cpu_ns.value_or(sample.account.cpu_at_least_ns.value_or(0));
+    in_scope = in_scope || sample.process->context->run_key || sample.process->context->task_key;
+  }
+  // Where one has ended, or begun another program, the sum may be less.
+  const bool computes =
+      cpu_ns < cpu_ns_ || (cpu_ns - cpu_ns_) * kMostPartOfCpu > time_ns - std::min(time_ns, snapshot_ns_);
+  at_rest_ = !memory_moves_ && !in_scope && !computes;
+  cpu_ns_ = cpu_ns;
+  snapshot_ns_ = time_ns;
 }
 
 /// More may be known by now of the run or task that it is in, or it is in another.

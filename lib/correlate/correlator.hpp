@@ -97,6 +97,9 @@ class Correlator {
   /// At the last snapshot, memory had grown since the one before, or something had just begun: what is held now may not
   /// be held for long.
   bool memory_moves() const noexcept { return memory_moves_; }
+  /// Between the last two snapshots the host rested: none of what is followed is in a run or task, ended, or computed
+  /// for more than a twentieth of one CPU in all, and memory did not move.
+  bool at_rest() const noexcept { return at_rest_; }
 
   /// A RunStart, TaskStart and ProcessStart of all that lives and was reported, outer ones and parents first.
   std::vector<Event> living() const;
@@ -149,6 +152,7 @@ class Correlator {
   static void taken_in_again(TrackedProcess& tracked);
   void note_owner(TrackedProcess& tracked);
   void note_growth(const std::vector<ProcessSample>& samples);
+  void note_rest(const std::vector<ProcessSample>& samples, std::uint64_t time_ns);
 
   Rules rules_;
   ContextResolver resolver_;
@@ -166,7 +170,10 @@ class Correlator {
   std::vector<std::unique_ptr<FamilyJoin>> joins_;  ///< Of the families that are active.
   bool ledgers_ = true;
   bool memory_moves_ = true;
+  bool at_rest_ = false;
   std::uint64_t resident_bytes_ = 0;  ///< At the last snapshot, of all.
+  std::uint64_t cpu_ns_ = 0;          ///< Likewise.
+  std::uint64_t snapshot_ns_ = 0;     ///< When that was.
 };
 
 }  // namespace tracer::internal

@@ -53,6 +53,7 @@ class Charges {
     // Who holds nothing and lost nothing is nobody to remember.
     if (account->second.held == std::array<std::size_t, kChargedKinds>{}) accounts_.erase(account);
   }
+  void note_refused(uid_t uid) { ++accounts_[charged(uid)].refused; }
   void note_dropped(uid_t uid, std::uint64_t events) { accounts_[charged(uid)].dropped_events += events; }
   std::size_t limit(Charged kind) const noexcept { return limits_[static_cast<std::size_t>(kind)]; }
   const std::map<uid_t, Account>& accounts() const noexcept { return accounts_; }

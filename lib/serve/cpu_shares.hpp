@@ -12,14 +12,16 @@
 
 namespace tracer::internal {
 
-/// The CPU time that each user's requests take: at most a quarter of one CPU, over a second. Root may take more. One
-/// thread.
+/// The CPU time that each user's requests and filters take: at most a quarter of one CPU, over a second. Root may take
+/// more. One thread.
 class CpuShares {
  public:
   using Clock = std::chrono::steady_clock;
   using Time = std::chrono::nanoseconds;
   static constexpr int kShareOfCpu = 4;  ///< One of so many parts.
   static constexpr Time kMostAtOnce = Time(std::chrono::seconds(1)) / kShareOfCpu;
+  /// Of what can't wait, as requests do: it must end then.
+  static constexpr Time kFarBeyond = std::chrono::seconds(2);
 
   void charge(uid_t uid, Time used, Clock::time_point now) {
     if (uid == 0) return;
@@ -33,6 +35,10 @@ class CpuShares {
     const Time beyond = owed(user->second, now) - kMostAtOnce;
     if (beyond <= Time(0)) return std::nullopt;
     return now + beyond * kShareOfCpu;
+  }
+  bool is_far_beyond(uid_t uid, Clock::time_point now) const {
+    const auto user = users_.find(uid);
+    return user != users_.end() && owed(user->second, now) > kFarBeyond;
   }
   /// Whoever owes nothing any more is nobody to remember.
   void forget_idle(Clock::time_point now) {

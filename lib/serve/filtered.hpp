@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -22,11 +24,13 @@ struct Filtered {
   struct Stream {
     const Outbox* outbox = nullptr;  ///< Null: its client has left.
     std::chrono::steady_clock::time_point left = {};
+    uid_t payer = 0;  ///< Whose client has it, or had it last. Root's, and what nobody has come back for, costs nobody.
   };
 
   std::string rules;   ///< As text_of() gives them.
   bool shared = true;  ///< False: it has also taken in what the rules do not name, for one client.
   ReplayFilter filter;
+  std::uint64_t evaluations = 0;
   std::map<std::uint64_t, Stream> streams = {};  ///< By what clients call them.
 };
 

@@ -138,7 +138,7 @@ void Hub::give(Place& place, const Event& event, Clock::time_point now) {
   if (filtered == nullptr) return give_numbered(place, event, now);
   const std::uint64_t forgotten = filtered->filter.forgotten();
   passed_.clear();
-  filtered->filter.apply(event, passed_);
+  evaluate(*filtered, event);
   if (filtered->filter.forgotten() != forgotten) {
     Loss loss;
     loss.time_ns = event.time_ns();
@@ -353,7 +353,7 @@ void Hub::leave(Outbox& outbox, Clock::time_point now) noexcept {
     }
     if (!viewer.filtered) continue;
     for (auto& [stream, client] : viewer.filtered->streams)
-      if (client.outbox == &outbox) client = {nullptr, now};
+      if (client.outbox == &outbox) client = {nullptr, now, client.payer};
   }
 }
 

@@ -20,6 +20,7 @@
 #include <tracer/finding.hpp>
 #include <tracer/host.hpp>
 
+#include "serve/cpu_shares.hpp"
 #include "serve/event_frame.hpp"
 #include "serve/filtered.hpp"
 #include "serve/kept_findings.hpp"
@@ -100,6 +101,11 @@ class Hub {
   void follow(const Sight& sight, std::uint64_t stream, std::uint32_t pid, std::uint64_t time_ns,
               Clock::time_point now);
   void leave(Outbox& outbox, Clock::time_point now) noexcept;
+  /// CPU time that filters have taken since the last call, by the users whose clients have them: those of one that
+  /// several share pay equal parts.
+  std::map<uid_t, CpuShares::Time> take_used() { return std::exchange(used_, {}); }
+  /// Ends the filtered streams of these users. Returns the outboxes that had them, which get nothing more.
+  std::vector<Outbox*> end_filters(const std::function<bool(uid_t)>& is_meant);
 
   /// The last state of those that this sight may see.
   std::vector<Finding> findings(const Sight& sight, std::uint64_t since_ns) const {
@@ -151,6 +157,7 @@ class Hub {
   template <class F>
   void for_viewers_of(const Owner& owner, F&& f);
   void give(Place& place, const Event& event, Clock::time_point now);
+  void evaluate(Filtered& filtered, const Event& event);
   void give_numbered(Place& place, const Event& event, Clock::time_point now);
   Event as_seen(const Place& place, const Event& event) const;
   void put(View& view, const Event& event, std::uint64_t number, Clock::time_point now);
@@ -188,7 +195,8 @@ class Hub {
   std::vector<Place*> viewers_of_all_;
   std::set<ViewerKey> changed_;  ///< Since take_changed().
   KeptFindings findings_;
-  std::vector<Event> passed_;  ///< By one filter, of one event.
+  std::vector<Event> passed_;              ///< By one filter, of one event.
+  std::map<uid_t, CpuShares::Time> used_;  ///< Since take_used().
   std::set<Outbox*> filled_;
   std::size_t kept_bytes_ = 0;  ///< Of recent frames of all.
   std::optional<Clock::time_point> next_tick_;

@@ -99,7 +99,7 @@ Hub::Viewers::iterator Hub::forget(Viewers::iterator viewer) {
 
 std::uint64_t Hub::enter_stream(Filtered& filtered, const Outbox& outbox, std::optional<std::uint64_t> stream) {
   const std::uint64_t id = stream.value_or(random_id());
-  filtered.streams[id] = {&outbox, {}};
+  filtered.streams[id] = {&outbox, {}, outbox.uid()};
   const auto has_left = [](const auto& each) { return each.second.outbox == nullptr; };
   const auto left = std::count_if(filtered.streams.begin(), filtered.streams.end(), has_left);
   if (static_cast<std::size_t>(left) <= Filtered::kMostLeft) return id;
@@ -156,6 +156,38 @@ void Hub::follow(const Sight& sight, std::uint64_t stream, std::uint32_t pid, st
   filtered.filter.follow(pid, time_ns, taken);
   for (const Event& each : taken) give_numbered(*place, each, now);
   changed_.insert(place->first);
+}
+
+/// To look at the clock takes as long as most filters do: one time stands for several.
+void Hub::evaluate(Filtered& filtered, const Event& event) {
+  constexpr std::uint64_t kPerMeasured = 16;
+  const bool measures = filtered.evaluations++ % kPerMeasured == 0;
+  const auto before = measures ? cpu_time_of_this_thread() : CpuShares::Time(0);
+  filtered.filter.apply(event, passed_);
+  if (!measures || filtered.streams.empty()) return;
+  const auto used = (cpu_time_of_this_thread() - before) * kPerMeasured / filtered.streams.size();
+  for (const auto& [stream, client] : filtered.streams) used_[client.payer] += used;
+}
+
+std::vector<Outbox*> Hub::end_filters(const std::function<bool(uid_t)>& is_meant) {
+  std::vector<Outbox*> ended;
+  for (auto place = viewers_.begin(); place != viewers_.end();) {
+    Viewer& viewer = place->second;
+    if (!viewer.filtered) {
+      ++place;
+      continue;
+    }
+    std::erase_if(viewer.filtered->streams, [&](const auto& each) { return is_meant(each.second.payer); });
+    for (auto& [kinds, view] : viewer.views)
+      std::erase_if(view.outboxes, [&](Outbox* outbox) {
+        const bool is_over = is_meant(outbox->uid());
+        if (is_over) ended.push_back(outbox);
+        return is_over;
+      });
+    place = viewer.filtered->streams.empty() ? forget(place) : std::next(place);
+  }
+  for (Outbox* const outbox : ended) filled_.erase(outbox);
+  return ended;
 }
 
 bool Hub::restore(const Spool::Viewer& left, Clock::time_point now) {

@@ -37,6 +37,8 @@ class Outbox {
     return has_gap() && now - progress_ > limit;
   }
   std::uint64_t dropped() const noexcept { return dropped_; }
+  /// Whose it is.
+  uid_t uid() const noexcept { return uid_; }
   std::size_t held_bytes() const noexcept { return charge_.bytes(); }
 
  private:

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -142,6 +143,7 @@ void Service::round(int timeout_ms, int other_fd) {
   if (done)
     for (const Workers::Rest& rest : workers_.take_done()) rest();
   const auto now = Clock::now();
+  charge_filters(now);
   if (const auto tick = hub_.next_tick(); tick && *tick <= now) hub_.tick(now);
   wake_rested(now);
   deliver_filled();
@@ -152,10 +154,15 @@ void Service::round(int timeout_ms, int other_fd) {
       ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
     }
   }
+  if (alone_ != streams_.empty()) {
+    alone_ = streams_.empty();
+    reader_->let_rest(alone_);
+  }
   if (now >= next_look_) {
     next_look_ = now + kLook;
     close_stalled(now);
     cpu_shares_.forget_idle(now);
+    filter_shares_.forget_idle(now);
   }
 }
 
@@ -267,15 +274,30 @@ void Service::leave(Connection& connection) {
   if (!connection.busy) pending_.push_back(connection.id);
 }
 
-uid_t Service::pays(const Connection& connection) const noexcept {
+uid_t Service::payer(uid_t peer) const noexcept {
   // Subordinate ids of root's are many, and pay as one.
   constexpr auto kSubordinateToRoot = static_cast<uid_t>(-1);
-  const uid_t user = charges_.charged(connection.peer.uid);
-  return user == 0 && connection.peer.uid != 0 ? kSubordinateToRoot : user;
+  const uid_t user = charges_.charged(peer);
+  return user == 0 && peer != 0 ? kSubordinateToRoot : user;
+}
+
+void Service::charge_filters(Clock::time_point now) {
+  std::set<uid_t> beyond;
+  for (const auto& [uid, used] : hub_.take_used()) {
+    const uid_t user = payer(uid);
+    cpu_shares_.charge(user, used, now);
+    filter_shares_.charge(user, used, now);
+    if (filter_shares_.is_far_beyond(user, now)) beyond.insert(user);
+  }
+  if (beyond.empty()) return;
+  for (Outbox* const outbox : hub_.end_filters([&](uid_t uid) { return beyond.contains(payer(uid)); })) {
+    charges_.note_refused(outbox->uid());
+    if (const auto stream = streams_.find(outbox); stream != streams_.end()) close(stream->second);
+  }
 }
 
 bool Service::must_rest(const Connection& connection) {
-  const auto until = cpu_shares_.rests_until(pays(connection), Clock::now());
+  const auto until = cpu_shares_.rests_until(payer(connection.peer.uid), Clock::now());
   if (until) resting_.insert_or_assign(connection.id, *until);
   return until.has_value();
 }
@@ -335,7 +357,7 @@ void Service::read_from(Connection& connection) {
 bool Service::take_lines(Connection& connection) {
   if (must_rest(connection)) return true;
   const std::uint64_t id = connection.id;
-  const uid_t uid = pays(connection);
+  const uid_t uid = payer(connection.peer.uid);
   const auto before = cpu_time_of_this_thread();
   int left = kLinesInARound;
   for (; left > 0 && connections_.contains(id); --left) {

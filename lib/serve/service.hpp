@@ -82,8 +82,10 @@ class Service {
   void read_from(Connection& connection);
   /// True: more lines may be there, and it is called again.
   bool take_lines(Connection& connection);
-  /// Whose CPU time it is; 0: root's, which is not limited.
-  uid_t pays(const Connection& connection) const noexcept;
+  /// Whose CPU time it is that a peer takes; 0: root's, which is not limited.
+  uid_t payer(uid_t peer) const noexcept;
+  /// Of filters, which go on while requests wait: whoever is far beyond the share loses them.
+  void charge_filters(Clock::time_point now);
   /// True: its user has had all the CPU time of now; it is read from later.
   bool must_rest(const Connection& connection);
   void wake_rested(Clock::time_point now);
@@ -129,6 +131,7 @@ class Service {
   SessionHistory::Ask ask_history_;  ///< Empty: there is none.
   const std::shared_ptr<ProvenOwners> proven_owners_;
   CpuShares cpu_shares_;
+  CpuShares filter_shares_;  ///< The part of them that filters took.
   Hub hub_;
   Workers workers_;
   std::shared_ptr<QueueState> queue_;
@@ -149,6 +152,7 @@ class Service {
   bool listeners_rest_ = false;
   bool queue_ended_ = false;
   bool other_happened_ = false;
+  bool alone_ = false;                  ///< Nobody gets events as they come.
   std::vector<std::uint64_t> pending_;  ///< Connections with lines that came while another was answered.
   std::map<std::uint64_t, Clock::time_point> resting_;  ///< Connections that are not read from until then.
   std::uint64_t refused_connections_ = 0;

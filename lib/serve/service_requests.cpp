@@ -300,7 +300,7 @@ void Service::answer_one(Connection& connection, const R& request) {
 
 void Service::ask(Connection& connection, Workers::Kind kind, std::function<Finish()> work) {
   connection.busy = true;
-  const uid_t uid = pays(connection);
+  const uid_t uid = payer(connection.peer.uid);
   const auto unwanted = connection.only_asks ? connection.left : nullptr;
   workers_.ask(kind, uid, [this, id = connection.id, uid, unwanted, work = std::move(work)]() -> Workers::Rest {
     const auto before = cpu_time_of_this_thread();

@@ -44,6 +44,10 @@ void Alarm::ring() noexcept { bell_.set(); }
 
 void Alarm::start(int source_fd, std::chrono::milliseconds period) {
   watch(epoll_, source_fd);
+  set_period(period);
+}
+
+void Alarm::set_period(std::chrono::milliseconds period) noexcept {
   itimerspec times{};
   times.it_interval.tv_sec = static_cast<time_t>(period.count() / 1000);
   times.it_interval.tv_nsec = static_cast<long>(period.count() % 1000 * 1'000'000);

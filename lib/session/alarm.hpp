@@ -20,6 +20,8 @@ class Alarm {
   void ring() noexcept;
   /// From now on also when the source has something, and every `period`. Throws Error(kNoMemory).
   void start(int source_fd, std::chrono::milliseconds period);
+  /// After start().
+  void set_period(std::chrono::milliseconds period) noexcept;
   /// Waits until it is readable, or `other_fd`, if that is not -1; a negative timeout waits without a limit.
   void wait(std::chrono::milliseconds timeout, int other_fd = -1) const noexcept;
   /// What it rang for is taken care of now.

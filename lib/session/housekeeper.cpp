@@ -51,12 +51,15 @@ void Housekeeper::go_on(const std::map<std::string, std::uint64_t>& reported) {
     if (const auto at = counted.find(cause); at != counted.end()) reported_losses_[cause] = std::min(count, at->second);
 }
 
-void Housekeeper::work(Clock::time_point now) {
-  take_snapshot(now);
+void Housekeeper::work(Clock::time_point now, bool hurries) {
+  if (!hurries) take_snapshot(now);
   if (now < next_) return;
   next_ = now + kPeriod;
   pipeline_.expire_announcements();
-  report_losses();
+  if (!rests() || now >= next_losses_) {
+    next_losses_ = now + kRestPeriod;
+    report_losses();
+  }
   keep_to_budget();
 }
 
@@ -68,6 +71,8 @@ bool Housekeeper::active(Family family) const {
 
 void Housekeeper::take_snapshot(Clock::time_point now) {
   if (!snapshots_wanted_) return;
+  const bool may_rest = may_rest_.load();
+  if (woken_.exchange(false) || !may_rest) snapshot_clock_.wake(now);
   if (pipeline_.take_begun()) snapshot_clock_.moves(now);
   if (!snapshot_clock_.due(now)) return;
   const std::uint64_t before_ns = snapshots_cpu_ns_.value();
@@ -79,7 +84,7 @@ void Housekeeper::take_snapshot(Clock::time_point now) {
     snapshot(Correlator::Folding::kOfMany, with_host);
   }
   const std::chrono::nanoseconds cpu(snapshots_cpu_ns_.value() - before_ns);
-  snapshot_clock_.took(now, Clock::now(), cpu, pipeline_.memory_moves());
+  snapshot_clock_.took(now, Clock::now(), cpu, pipeline_.memory_moves(), may_rest && pipeline_.at_rest());
 }
 
 void Housekeeper::snapshot(Correlator::Folding folding, bool with_host) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -27,6 +28,8 @@ class Housekeeper {
   static constexpr auto kPeriod = std::chrono::seconds(1);
   /// Of samples of the host, which come with a snapshot.
   static constexpr auto kHostPeriod = std::chrono::seconds(10);
+  /// Of reports of losses while the host rests.
+  static constexpr auto kRestPeriod = std::chrono::seconds(5);
 
   /// What the session knows as a whole.
   class View {
@@ -46,8 +49,14 @@ class Housekeeper {
   void start(Clock::time_point now);
   /// Before start(): these losses were reported by an earlier process, as far as the source still counts them.
   void go_on(const std::map<std::string, std::uint64_t>& reported);
-  /// To be called after each drain.
-  void work(Clock::time_point now);
+  /// To be called after each drain. `hurries`: a snapshot has to wait, as somebody waits for what was drained.
+  void work(Clock::time_point now, bool hurries = false);
+  /// From any thread. Whether snapshots may become rarer while the host rests: nobody looks at them as they come.
+  void let_rest(bool may) noexcept { may_rest_.store(may); }
+  /// They are rarer now.
+  bool rests() const noexcept { return snapshot_clock_.rests(); }
+  /// Likewise: something changes that no record says, and the host does not rest now.
+  void wake() noexcept { woken_.store(true); }
   /// After the source has stopped and was drained: the last samples.
   void finish();
   /// What was lost, and SessionEnd.
@@ -69,11 +78,14 @@ class Housekeeper {
   const View& session_;
   bool snapshots_wanted_;
   SnapshotClock snapshot_clock_;
+  std::atomic<bool> may_rest_{false};
+  std::atomic<bool> woken_{false};
   std::optional<HostReader> host_;  ///< Absent: the session does not follow the whole host.
   Clock::time_point next_host_{};
   Budget budget_;
   bool has_budget_;
   Clock::time_point next_{};
+  Clock::time_point next_losses_{};
   std::map<std::string, std::uint64_t> reported_losses_;
   Counter snapshots_cpu_ns_;
 };

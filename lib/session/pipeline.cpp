@@ -126,11 +126,22 @@ void Pipeline::take_over(const std::vector<LeftProcess>& processes, std::uint64_
   exits_.add(exits);
 }
 
+/// Of what has ended by the time that it is read, the exit says all that a snapshot could.
+void Pipeline::note_begun(const Record& record) {
+  if (const auto* start = std::get_if<StartRecord>(&record)) {
+    begun_.insert(start->identity.pid);
+  } else if (const auto* exec = std::get_if<ExecRecord>(&record)) {
+    begun_.insert(exec->identity.pid);
+  } else if (const auto* exit = std::get_if<ExitRecord>(&record)) {
+    begun_.erase(exit->identity.pid);
+  }
+}
+
 void Pipeline::record(const Record& record) {
   const bool ended = std::holds_alternative<ExitRecord>(record);
-  begun_ = begun_ || std::holds_alternative<StartRecord>(record) || std::holds_alternative<ExecRecord>(record);
   const auto before = static_cast<std::ptrdiff_t>(batch_.size());
   try {
+    note_begun(record);
     take_announced();
     correlator_.on_record(record, batch_);
   } catch (...) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -90,8 +91,14 @@ class Pipeline final : public Feed {
   void stop(Family family);
   /// See Correlator::memory_moves().
   bool memory_moves() const noexcept { return correlator_.memory_moves(); }
-  /// Whether a process or a program has begun since the last call.
-  bool take_begun() noexcept { return std::exchange(begun_, false); }
+  /// See Correlator::at_rest().
+  bool at_rest() const noexcept { return correlator_.at_rest(); }
+  /// Whether a process or a program has begun since the last call, and has not ended yet.
+  bool take_begun() noexcept {
+    const bool any = !begun_.empty();
+    begun_.clear();
+    return any;
+  }
 
   /// A RunStart, TaskStart and ProcessStart of all that lives, outer ones and parents first.
   std::vector<Event> living() { return hidden(followed_ ? followed_->living() : correlator_.living()); }
@@ -127,6 +134,7 @@ class Pipeline final : public Feed {
     OwnWork work;
   };
 
+  void note_begun(const Record& record);
   void take_announced();
   std::vector<Event> hidden(std::vector<Event> events);
   /// Of those that were added since.
@@ -148,7 +156,7 @@ class Pipeline final : public Feed {
   std::vector<Event> batch_;
   Snapshot snapshot_ = Snapshot::kNone;
   Correlator::Folding folding_ = Correlator::Folding::kNone;
-  bool begun_ = false;
+  std::unordered_set<std::uint32_t> begun_;  ///< Pids of what began since take_begun(), and lives.
   Counter exits_;
   Counter out_of_memory_;
   Counter findings_unsaid_;

@@ -24,6 +24,9 @@ constexpr std::chrono::seconds kLongestLastDrain{3};
 
 constexpr std::chrono::milliseconds kLongestCatchUp{200};
 
+/// While little happens, and nobody waits for it.
+constexpr milliseconds kPeriodOfRest{250};
+
 /// Of processes that have ended records may still come.
 std::size_t most_remembered(const SessionOptions& options) {
   return 4 * std::min(options.max_processes, std::numeric_limits<std::size_t>::max() / 4);
@@ -104,8 +107,9 @@ void Reader::start() {
     if (!stop_requested_.load()) {
       source_->start(pipeline_);
       housekeeper_.start(Housekeeper::Clock::now());
-      const milliseconds period = source_->poll_period();
-      alarm_.start(source_->fd(), period.count() > 0 ? period : milliseconds(Housekeeper::kPeriod));
+      period_ = source_->poll_period();
+      if (period_.count() <= 0) period_ = Housekeeper::kPeriod;
+      alarm_.start(source_->fd(), period_);
       state_.store(State::kRunning);
     }
   }
@@ -139,6 +143,18 @@ void Reader::run() noexcept {
   finish();
 }
 
+bool Reader::hurries() {
+  const std::lock_guard lock(newcomers_mutex_);
+  hurried_ = !hurried_ && !newcomers_.empty();
+  return hurried_;
+}
+
+void Reader::keep_pace() {
+  const bool rests = housekeeper_.rests();
+  if (rests == std::exchange(rests_, rests)) return;
+  alarm_.set_period(rests ? std::max(period_, kPeriodOfRest) : period_);
+}
+
 /// Drains once, and delivers. Where the drain was cut short, the alarm rings at once for the next.
 std::size_t Reader::round() {
   std::uint64_t position = 0;
@@ -155,10 +171,11 @@ std::size_t Reader::round() {
       if (source_->drain(pipeline_, DrainLimit())) alarm_.ring();
       pipeline_.came_to(source_->position());
       label_numbers_.work();
-      housekeeper_.work(Housekeeper::Clock::now());
+      housekeeper_.work(Housekeeper::Clock::now(), hurries());
     } catch (...) {
       pipeline_.out_of_memory();
     }
+    keep_pace();
     position = source_->position();
     batch_ = pipeline_.take_batch(std::move(batch_));
     if (when_delivered_) given = control_->given();
@@ -344,6 +361,7 @@ void Reader::track(pid_t pid, const Context& context, TrackAs as) {
     alarm_.ring();
     if (context == Context{}) return;
   }
+  housekeeper_.wake();
   const std::uint32_t number = contexts_->number_of(context);
   try {
     control_->track(pid, number, pipeline_);
@@ -365,6 +383,7 @@ std::optional<Reader::OpenLabel> Reader::open_label(const Context& context, cons
   if (desk_ != nullptr && in_own_process() && state_.load() != State::kFinished)
     return OpenLabel{desk_->open_label(context, caller)};
   if (control_ == nullptr || !in_own_process() || state_.load() == State::kFinished) return std::nullopt;
+  housekeeper_.wake();
   const std::uint32_t number = number_of(context);
   OpenLabel label{0, number, number == 0 ? nullptr : contexts_->at(number)};
   // Before there are records of it.
@@ -437,6 +456,7 @@ void Reader::announce(const Announcement& announcement, const Caller& caller,
   Announced announced = checked(announcement, caller);
   if (state_.load() == State::kFinished) return;
   if (desk_ != nullptr) return desk_->announce(announcement, caller);
+  housekeeper_.wake();
   pipeline_.announce(std::move(announced), limit);
 }
 

@@ -77,6 +77,11 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   using Delivered = std::function<void(std::vector<std::uint64_t> given)>;
   void when_delivered(Delivered delivered) { when_delivered_ = std::move(delivered); }
   Control* control() noexcept { return control_; }
+  /// From any thread. See Housekeeper::let_rest().
+  void let_rest(bool may) noexcept {
+    housekeeper_.let_rest(may);
+    if (!may) alarm_.ring();
+  }
   void request_stop() noexcept;
   bool in_callback() const noexcept { return delivering_.load() == std::this_thread::get_id(); }
   /// Throws Error(kInCallback).
@@ -154,6 +159,10 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   void drive(std::chrono::milliseconds timeout, int queue_fd);
   std::size_t deliver_batch() noexcept;
   void add(bool living_first, std::function<void(std::span<const Event> living)> join);
+  /// Whether newcomers wait, and did not before the last round: its snapshot, if one is due, comes in the next one.
+  bool hurries();
+  /// How often rounds come: with the turn.
+  void keep_pace();
   Newcomers take_newcomers(bool last);
   void welcome(const Newcomers& newcomers, std::span<const Event> living) noexcept;
   void refuse_in_callback(const char* what) const;
@@ -182,6 +191,9 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::mutex newcomers_mutex_;
   Newcomers newcomers_;
   bool newcomers_closed_ = false;  ///< No round comes any more.
+  bool hurried_ = false;           ///< The last round did.
+  std::chrono::milliseconds period_{0};
+  bool rests_ = false;
 
   Counter rounds_;  ///< That began.
   Reached rounds_done_;

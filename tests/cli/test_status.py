@@ -70,7 +70,7 @@ class Status(support.TestCase):
         result = self.status_of(GOOD)
         self.assertEqual(result.returncode, 0, result.stderr)
         for text in ("process 12, running for 7 s; 3 connections, 2 refused\n", "traces: waits gpu (off)\n",
-                     "lost:   42 ring_full_process_exit, 1 service_queue_full\n", "8 events dropped; 4 requests refused\n",
+                     "lost:   42 ring_full_process_exit, 1 service_queue_full\n", "8 events dropped; refused 4 times\n",
                      "records to /var/x/host.tracer: 3.0 MiB in 2 files; 5.0 GiB free on its disk; 77 events are missing",
                      "failed 6 times\n",
                      "it does not record now: TRC114: it can't be made: No space left on device\n  look at the disk\n"):

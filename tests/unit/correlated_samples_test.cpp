@@ -134,6 +134,47 @@ TEST_CASE("many processes of one tool are told together only where that is asked
   }
 }
 
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+/// A shell that has computed for so many times 100 ns.
+void take_shell(Stages& stages, std::uint64_t time_ns, std::uint64_t units, const Who& who = kShell,
+                std::uint64_t pages = 3) {
+  stages.correlator.begin_snapshot();
+  stages.push(wire::thread_record(who, {.tid = 100, .own = wire::counted(units), .anonymous_pages = pages}));
+  stages.take_snapshot(time_ns, Correlator::Folding::kOfMany);
+}
+
+}  // namespace
+
+TEST_CASE("the host rests where nothing grows, ends, or computes for more than a twentieth of one CPU") {
+  Stages stages;
+  CHECK_FALSE(stages.correlator.at_rest());
+  take_shell(stages, 10 * kSecond, 1000);
+  take_shell(stages, 11 * kSecond, 1000);
+  CHECK(stages.correlator.at_rest());
+  take_shell(stages, 12 * kSecond, 501'000);
+  CHECK(stages.correlator.at_rest());
+  take_shell(stages, 13 * kSecond, 1'001'001);
+  CHECK_FALSE(stages.correlator.at_rest());
+  take_shell(stages, 14 * kSecond, 1'001'001);
+  CHECK(stages.correlator.at_rest());
+  take_shell(stages, 15 * kSecond, 1'001'000);
+  CHECK_FALSE(stages.correlator.at_rest());
+  take_shell(stages, 16 * kSecond, 1'001'000, kShell, 3 + (8u << 20) / 4096);
+  CHECK_FALSE(stages.correlator.at_rest());
+}
+
+TEST_CASE("while something is in a run, the host does not rest") {
+  Stages stages;
+  stages.set_context(7, {.pipeline = "p", .run = "r"});
+  Who in_run = kShell;
+  in_run.context_id = 7;
+  for (std::uint64_t second = 10; second < 13; ++second) take_shell(stages, second * kSecond, 1000, in_run);
+  CHECK_FALSE(stages.correlator.at_rest());
+}
+
 TEST_CASE("what came before a snapshot is begun is not in it, nor are its cgroups") {
   Stages stages;
   stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1)}));

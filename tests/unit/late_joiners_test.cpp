@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -33,10 +34,12 @@ class TaskSource final : public wire::ControlledSource {
 
 class Running {
  public:
-  Running() {
+  explicit Running(milliseconds sample_interval = milliseconds(1000)) {
     auto source = std::make_unique<TaskSource>();
     wire_ = source.get();
-    session.emplace(tracer::Source(std::move(source)), collect::polled());
+    SessionOptions options = collect::polled();
+    options.sample_interval = sample_interval;
+    session.emplace(tracer::Source(std::move(source)), options);
     session->start();
   }
   void start(std::uint32_t pid, const std::string& task) {
@@ -102,6 +105,26 @@ TEST_CASE("what began and was not delivered yet is told once") {
   running.poll();
   running.poll();
   CHECK(read(late) == Told{"task a", "process 10", "task b", "process 11"});
+}
+
+TEST_CASE("who joins does not wait for a snapshot that is due, which comes soon after") {
+  constexpr milliseconds kInterval{100};
+  Running running(kInterval);
+  running.start(10, "a");
+  running.poll();
+  Queue all = running.session->queue();
+  std::this_thread::sleep_for(2 * kInterval);
+  Queue late = running.session->queue({.living_first = true});
+  running.poll();
+  CHECK(read(late) == Told{"task a", "process 10"});
+  CHECK(read(all).empty());
+  Told told;
+  for (int tries = 0; tries < 100 && told.empty(); ++tries) {
+    running.poll();
+    told = read(all);
+    if (told.empty()) std::this_thread::sleep_for(kInterval);
+  }
+  CHECK(told == Told{"snapshot_end"});
 }
 
 TEST_CASE("a callback and a sink can ask for it as well, for their kinds") {

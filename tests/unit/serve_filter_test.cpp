@@ -299,6 +299,44 @@ TEST_CASE("a service that goes on knows what filters had taken in") {
   CHECK(next.hub.views() == 1);
 }
 
+TEST_CASE("the time that filters take is charged to those who have them") {
+  Hub hub(kHost, ServeLimits(), Ownership());
+  Charges charges{ServeLimits()};
+  const Subscriber plain(hub, charges, kAliceSees, {});
+  const auto deliver = [&] {
+    for (std::uint32_t pid = 1; pid <= 64; ++pid)
+      hub.deliver(std::vector<Event>{start(process(pid)), exit(process(pid))}, Clock::now());
+  };
+  deliver();
+  CHECK(hub.take_used().empty());
+  const Hub::Wish wish{.filter = Filter().include_argument("*s*e*c*r*e*t*x")};
+  const Subscriber filtered(hub, charges, kAliceSees, wish);
+  deliver();
+  const auto used = hub.take_used();
+  REQUIRE(used.size() == 1);
+  CHECK(used.at(kAlice) > CpuShares::Time(0));
+  CHECK(hub.take_used().empty());
+}
+
+TEST_CASE("a filter that was ended takes no time, gets nothing, and leaves other streams alone") {
+  Hub hub(kHost, ServeLimits(), Ownership());
+  Charges charges{ServeLimits()};
+  Subscriber plain(hub, charges, kAliceSees, {});
+  Subscriber filtered(hub, charges, kAliceSees, {.filter = Filter().include_exe("sh")});
+  CHECK(hub.end_filters([](uid_t uid) { return uid == kBob; }).empty());
+  const auto ended = hub.end_filters([](uid_t uid) { return uid == kAlice; });
+  CHECK(ended == std::vector<Outbox*>{&filtered.outbox});
+  hub.take_used();
+  const auto now = Clock::now();
+  hub.deliver(std::vector<Event>{start(process(5))}, now);
+  hub.close_frames(kAliceSees);
+  CHECK(hub.take_used().empty());
+  CHECK(filtered.told().empty());
+  CHECK(plain.told().size() == 1);
+  REQUIRE(filtered.joined.stream);
+  CHECK_THROWS_AS(hub.require_stream(kAliceSees, *filtered.joined.stream), Error);
+}
+
 TEST_CASE("arguments that a client may not see do not select a process") {
   Service service;
   Subscriber subscriber(service.hub, service.charges, kAliceSees, {.filter = Filter().include_argument("secret")});

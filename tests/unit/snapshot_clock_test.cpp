@@ -142,3 +142,53 @@ TEST_CASE("with the shortest interval nothing is taken more often") {
   CHECK_FALSE(clock.due(at(170ms)));
   CHECK(clock.due(at(180ms)));
 }
+
+TEST_CASE("at rest snapshots become rarer, down to one in five intervals") {
+  SnapshotClock clock = started(1s);
+  std::vector<Clock::duration> taken;
+  for (auto now = 0ms; now < 40s; now += 100ms) {
+    if (!clock.due(at(now))) continue;
+    taken.push_back(now);
+    clock.took(at(now), at(now), 0ms, false, true);
+  }
+  REQUIRE(taken.size() > 7);
+  CHECK(clock.rests());
+  CHECK(taken[1] - taken[0] < 2s);
+  CHECK(taken.back() - taken[taken.size() - 2] > 4s);
+  CHECK(taken.back() - taken[taken.size() - 2] <= 5s);
+}
+
+TEST_CASE("what moves, begins or is wanted ends the rest") {
+  const auto resting = [] {
+    SnapshotClock clock = started(1s);
+    for (auto now = 1s; now <= 20s; now += 5s) clock.took(at(now), at(now), 0ms, false, true);
+    return clock;
+  };
+  SnapshotClock clock = resting();
+  REQUIRE(clock.rests());
+  CHECK_FALSE(clock.due(at(18s)));
+  clock.wake(at(18s));
+  CHECK_FALSE(clock.rests());
+  CHECK_FALSE(clock.due(at(18'799ms)));
+  CHECK(clock.due(at(18'800ms)));
+  clock = resting();
+  clock.moves(at(18s));
+  CHECK_FALSE(clock.rests());
+  CHECK(clock.due(at(18'200ms)));
+  for (const bool moved : {false, true}) {
+    clock = resting();
+    clock.took(at(20s), at(20s), 0ms, moved, moved);
+    CAPTURE(moved);
+    CHECK_FALSE(clock.rests());
+    CHECK(clock.due(at(21s)));
+  }
+}
+
+TEST_CASE("a long interval is not made longer at rest, and what is wanted before it is over does not end it") {
+  SnapshotClock clock = started(10s);
+  for (auto now = 10s; now <= 50s; now += 10s) clock.took(at(now), at(now), 0ms, false, true);
+  CHECK_FALSE(clock.rests());
+  CHECK(clock.due(at(60s)));
+  clock.wake(at(51s));
+  CHECK_FALSE(clock.due(at(57s)));
+}
