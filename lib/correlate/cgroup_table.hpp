@@ -24,7 +24,7 @@ class CgroupTable {
  public:
   /// The path of a cgroup that exists now; absent: it does not.
   using FindPath = std::function<std::optional<std::string>(Hierarchy hierarchy, std::uint64_t id)>;
-  static constexpr std::size_t kCapacity = 16384;
+  static constexpr std::size_t kCapacity = 4096;
 
   explicit CgroupTable(FindPath find_path = {}, std::size_t capacity = kCapacity)
       : find_path_(std::move(find_path)), capacity_(capacity), room_until_(capacity) {}

@@ -46,7 +46,7 @@ void Correlator::on_record(const Record& record, std::vector<Event>& events) {
 
 void Correlator::stop(Family family, std::uint64_t time_ns, std::vector<Event>& events) {
   for (const auto& join : joins_)
-    if (join->family() == family) end(*join, time_ns, events);
+    if (join->family() == family) end(*join, time_ns, events, std::numeric_limits<std::size_t>::max());
   std::erase_if(joins_, [family](const auto& join) { return join->family() == family; });
   for (const auto& join : joins_) join->without(family);
   if (family == Family::kWaits) ledgers_ = false;
@@ -98,13 +98,17 @@ void Correlator::end_labels(std::uint64_t time_ns, std::vector<Event>& events) {
   finish_over(open_labels_.close_all(), time_ns, events);
 }
 
-void Correlator::end(std::uint64_t time_ns, std::vector<Event>& events) {
-  for (const auto& join : joins_) end(*join, time_ns, events);
+bool Correlator::end(std::uint64_t time_ns, std::vector<Event>& events, std::size_t most) {
+  return std::all_of(joins_.begin(), joins_.end(), [&](const auto& join) { return end(*join, time_ns, events, most); });
 }
 
-void Correlator::end(FamilyJoin& join, std::uint64_t time_ns, std::vector<Event>& events) {
-  for (const auto& [pid, tracked] : processes_.all())
+/// A join has nothing more of a process that it has ended: what came before is passed over quickly.
+bool Correlator::end(FamilyJoin& join, std::uint64_t time_ns, std::vector<Event>& events, std::size_t most) {
+  for (const auto& [pid, tracked] : processes_.all()) {
     if (tracked.announced) join.at_end(time_ns, tracked.process, events);
+    if (events.size() >= most) return false;
+  }
+  return true;
 }
 
 void Correlator::finish_over(const OpenLabels::Scopes& scopes, std::uint64_t time_ns, std::vector<Event>& events) {

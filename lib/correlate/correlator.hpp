@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -84,8 +86,10 @@ class Correlator {
   /// Of all labels.
   void end_labels(std::uint64_t time_ns, std::vector<Event>& events);
 
-  /// What families have collected of processes that live on; nothing more comes of the source.
-  void end(std::uint64_t time_ns, std::vector<Event>& events);
+  /// What families have collected of processes that live on; nothing more comes of the source. False: as `events` are
+  /// `most` or more by now, there may be more.
+  bool end(std::uint64_t time_ns, std::vector<Event>& events,
+           std::size_t most = std::numeric_limits<std::size_t>::max());
 
   /// Forgets what came since the last snapshot, as when processes are taken in.
   void begin_snapshot();
@@ -141,7 +145,7 @@ class Correlator {
 
   TrackedProcess& process_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns,
                              std::vector<Event>& events);
-  void end(FamilyJoin& join, std::uint64_t time_ns, std::vector<Event>& events);
+  bool end(FamilyJoin& join, std::uint64_t time_ns, std::vector<Event>& events, std::size_t most);
   void finish_over(const OpenLabels::Scopes& scopes, std::uint64_t time_ns, std::vector<Event>& events);
   void leave_scopes(TrackedProcess& tracked, std::uint64_t time_ns, std::vector<Event>& events);
   void refresh_context(TrackedProcess& tracked, std::uint32_t context_id);

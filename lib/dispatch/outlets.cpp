@@ -2,6 +2,7 @@
 #include "dispatch/outlets.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace tracer::internal {
@@ -66,13 +67,25 @@ void Outlets::end() noexcept {
   for (const auto& queue : queues_) queue->end();
 }
 
+std::vector<std::shared_ptr<SinkRunner>> Outlets::sinks() const {
+  const std::lock_guard lock(mutex_);
+  return sinks_;
+}
+
+void Outlets::wait_for_sinks(std::chrono::steady_clock::time_point until) noexcept try {
+  constexpr std::chrono::milliseconds kPeriod{1};
+  for (const auto& sink : sinks()) {
+    const QueueState& queue = *sink->queue();
+    while (queue.ready() && !queue.ended() && !queue.abandoned() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(kPeriod);
+  }
+} catch (...) {
+  // Without memory for a list of them nobody waits.
+}
+
 void Outlets::finish_sinks() noexcept {
   const std::lock_guard one_at_a_time(finishing_);
-  std::vector<std::shared_ptr<SinkRunner>> sinks;
-  {
-    const std::lock_guard lock(mutex_);
-    sinks = sinks_;
-  }
+  const auto sinks = this->sinks();
   const auto until = std::chrono::steady_clock::now() + SinkRunner::kMostWait;
   for (const auto& sink : sinks) sink->finish(until);
 }

@@ -35,6 +35,8 @@ class Outlets {
   /// Queues first: they don't wait for callbacks. One thread at a time. Returns the number of queues that had no memory
   /// for the events.
   std::size_t deliver(std::span<const Event> events) noexcept;
+  /// Until sinks have taken what they were given, or that time: so that what comes next needs no room beside it.
+  void wait_for_sinks(std::chrono::steady_clock::time_point until) noexcept;
   /// No queue is waited for from now on. Safe in signal handlers.
   void hurry() noexcept { hurry_.store(true); }
   /// Nothing will be delivered any more.
@@ -48,6 +50,7 @@ class Outlets {
 
  private:
   std::vector<std::shared_ptr<QueueState>> queues();
+  std::vector<std::shared_ptr<SinkRunner>> sinks() const;
   std::size_t push(std::span<const Event> events, std::uint64_t newest) noexcept;
 
   Dispatcher dispatcher_;

@@ -40,6 +40,7 @@ const char* to_string(FileRole role) noexcept {
   switch (role) {
     case FileRole::kInput: return "input";
     case FileRole::kIntermediate: return "intermediate";
+    case FileRole::kUntouched: return "untouched";
     case FileRole::kOutput: break;
   }
   return "output";
@@ -49,6 +50,8 @@ const char* to_string(FileMode mode) noexcept {
   switch (mode) {
     case FileMode::kRead: return "read";
     case FileMode::kWrite: return "write";
+    case FileMode::kRename: return "rename";
+    case FileMode::kDelete: return "delete";
     case FileMode::kReadWrite: break;
   }
   return "read_write";
@@ -88,10 +91,11 @@ void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t
     ++left_out_;
     return;
   }
-  Use& added = uses_.emplace_back(
-      Use{task_of(*use.process->context), place_of(*use.path), host, use.device.value_or(0), use.inode.value_or(0),
-          use.last_close_ns + wall_offset_ns, use.opens, use.read_bytes, use.written_bytes, use.size_bytes.value_or(0),
-          use.opened_to_read, use.opened_to_write, use.created, std::nullopt, use.renames.has_value(), std::nullopt});
+  Use& added =
+      uses_.emplace_back(Use{task_of(*use.process->context), place_of(*use.path), host, use.device.value_or(0),
+                             use.inode.value_or(0), use.last_close_ns + wall_offset_ns, use.opens, use.read_bytes,
+                             use.written_bytes, use.size_bytes, use.opened_to_read, use.opened_to_write, use.created,
+                             use.renames.value_or(0) != 0, std::nullopt, use.renames.has_value(), std::nullopt});
   if (use.renamed_to) added.renamed_to = place_of(*use.renamed_to);
   // After its last close, but nobody knows when.
   if (use.deletes.value_or(0) != 0)
@@ -157,6 +161,8 @@ LineageGraph LineageBuilder::build() const {
   struct Modes {
     bool reads = false;
     bool writes = false;
+    bool renames = false;
+    bool deletes = false;
   };
   std::map<std::pair<std::size_t, std::size_t>, Modes> edges;
   for (const Use* use : uses) {
@@ -174,8 +180,10 @@ LineageGraph LineageBuilder::build() const {
     if (use->deleted_ns) life.deleted_ns = use->deleted_ns;
     if (use->sees_moves) file.deleted = life.deleted_ns.has_value();
     lineage.sees_moves = lineage.sees_moves || use->sees_moves;
-    if (!use->reads && !use->writes) continue;
+    if (use->size_bytes) file.size_bytes = *use->size_bytes;
     Modes& modes = edges[{use->task, at->second}];
+    modes.renames = modes.renames || use->renames;
+    modes.deletes = modes.deletes || use->deleted_ns;
     if (use->reads) {
       add_bytes(file.read_bytes, use->read_bytes, file.readers.empty());
       if (!std::exchange(modes.reads, true)) file.readers.push_back(use->task);
@@ -189,19 +197,21 @@ LineageGraph LineageBuilder::build() const {
       if (file.role == FileRole::kInput) file.role = FileRole::kOutput;
     }
     file.opens += use->opens;
-    file.size_bytes = use->size_bytes;
   }
-  // What was only renamed or deleted is no part of it.
-  std::vector<std::size_t> moved_to;
-  std::size_t kept = 0;
-  for (const LineageFile& file : lineage.files)
-    moved_to.push_back(file.readers.empty() && file.writers.empty() ? lineage.files.size() : kept++);
-  std::erase_if(lineage.files, [](const LineageFile& file) { return file.readers.empty() && file.writers.empty(); });
-  for (const auto& [ends, modes] : edges)
-    lineage.edges.push_back({ends.first, moved_to[ends.second],
-                             modes.reads && modes.writes ? FileMode::kReadWrite
-                             : modes.writes              ? FileMode::kWrite
-                                                         : FileMode::kRead});
+  for (LineageFile& file : lineage.files)
+    if (file.readers.empty() && file.writers.empty()) file.role = FileRole::kUntouched;
+  for (const auto& [ends, modes] : edges) {
+    const auto add = [&lineage, task = ends.first, file = ends.second](FileMode mode) {
+      lineage.edges.push_back({task, file, mode});
+    };
+    if (modes.reads && modes.writes) {
+      add(FileMode::kReadWrite);
+    } else if (modes.reads || modes.writes) {
+      add(modes.writes ? FileMode::kWrite : FileMode::kRead);
+    }
+    if (modes.renames) add(FileMode::kRename);
+    if (modes.deletes) add(FileMode::kDelete);
+  }
   return lineage;
 }
 

@@ -30,10 +30,11 @@ enum class FileRole {
   kInput,         ///< Read, and written by nobody who was seen.
   kIntermediate,  ///< Written, and read afterwards.
   kOutput,        ///< Written, and not read afterwards: a result, or in vain.
+  kUntouched,     ///< Neither read nor written: only renamed or deleted.
 };
 const char* to_string(FileRole role) noexcept;
 
-/// A file that was read or written: the same inode of the same host and device, until an open makes another of it.
+/// A file that was used: the same inode of the same host and device, until an open makes another of it.
 struct LineageFile {
   std::string path;                      ///< The last that was seen, or that it was renamed to.
   std::vector<std::string> other_paths;  ///< Of before it was renamed, or of other processes; 16 at most.
@@ -47,7 +48,8 @@ struct LineageFile {
   std::optional<bool> deleted;  ///< Absent: the kernel did not show it.
 };
 
-enum class FileMode { kRead, kWrite, kReadWrite };
+/// Of a task and a file there may be three edges: one of the first three, a rename, and a delete.
+enum class FileMode { kRead, kWrite, kReadWrite, kRename, kDelete };
 const char* to_string(FileMode mode) noexcept;
 
 struct LineageEdge {
@@ -59,7 +61,7 @@ struct LineageEdge {
 struct LineageGraph {
   std::vector<LineageTask> tasks;  ///< In the order of their first close.
   std::vector<LineageFile> files;  ///< Likewise.
-  std::vector<LineageEdge> edges;  ///< By task, then by file.
+  std::vector<LineageEdge> edges;  ///< By task, then by file, then by mode.
   std::uint64_t folded_opens = 0;  ///< Opens of files that are not told apart.
   std::uint64_t left_out = 0;      ///< Uses beyond LineageBuilder::kMostUses.
   bool seen = false;               ///< The recordings have uses of files at all.
@@ -87,10 +89,11 @@ class LineageBuilder {
     std::uint64_t opens;
     std::optional<std::uint64_t> read_bytes;
     std::optional<std::uint64_t> written_bytes;
-    std::uint64_t size_bytes;
+    std::optional<std::uint64_t> size_bytes;
     bool reads;
     bool writes;
     bool created;
+    bool renames;
     std::optional<std::size_t> renamed_to;
     bool sees_moves;
     std::optional<std::uint64_t> deleted_ns;  ///< At the latest.

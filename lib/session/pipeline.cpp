@@ -87,9 +87,14 @@ void Pipeline::came_to(std::uint64_t position) {
   for (const auto& labels : over) correlator_.label_ended(labels, boot_time_ns(), batch_);
 }
 
+bool Pipeline::end_processes() {
+  constexpr std::size_t kMostAtOnce = 4096;
+  take_announced();
+  return correlator_.end(boot_time_ns(), batch_, kMostAtOnce);
+}
+
 void Pipeline::end_labels() {
   take_announced();
-  correlator_.end(boot_time_ns(), batch_);
   correlator_.end_labels(boot_time_ns(), batch_);
 }
 

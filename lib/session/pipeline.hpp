@@ -84,6 +84,8 @@ class Pipeline final : public Feed {
   void own_work(std::shared_ptr<const Context> labels, pid_t pid, OwnWork work);
   /// The source has yielded all before it.
   void came_to(std::uint64_t position);
+  /// What was collected of processes that live on. False: there may be more, when these have been taken.
+  bool end_processes();
   /// No label lives longer than the session.
   void end_labels();
   /// The number of labels means nothing any more, or soon others.

@@ -27,6 +27,9 @@ constexpr std::chrono::milliseconds kLongestCatchUp{200};
 /// While little happens, and nobody waits for it.
 constexpr milliseconds kPeriodOfRest{250};
 
+/// At the end, until sinks have written the parts before the last.
+constexpr std::chrono::seconds kLongestWaitForSinks{1};
+
 /// Of processes that have ended records may still come.
 std::size_t most_remembered(const SessionOptions& options) {
   return 4 * std::min(options.max_processes, std::numeric_limits<std::size_t>::max() / 4);
@@ -218,14 +221,28 @@ std::size_t Reader::deliver_batch() noexcept {
 
 std::size_t Reader::finish() noexcept {
   const std::lock_guard delivery(delivery_);
+  std::size_t count = 0;
+  bool was_running = false;
   {
     const std::lock_guard turn(turn_);
     const CpuMeter meter(cpu_ns_);
-    if (state_.exchange(State::kFinished) == State::kRunning) finish_source();
-    batch_ = pipeline_.take_batch(std::move(batch_));
+    was_running = state_.exchange(State::kFinished) == State::kRunning;
+    if (was_running) finish_source();
   }
   welcome(take_newcomers(true), {});
-  const std::size_t count = deliver_batch();
+  // Part by part, as what processes have used may be many events.
+  const auto until = std::chrono::steady_clock::now() + kLongestWaitForSinks;
+  while (was_running && !end_processes()) {
+    count += deliver_batch();
+    outlets_.wait_for_sinks(until);
+  }
+  {
+    const std::lock_guard turn(turn_);
+    const CpuMeter meter(cpu_ns_);
+    if (was_running) end_source();
+    batch_ = pipeline_.take_batch(std::move(batch_));
+  }
+  count += deliver_batch();
   // First, so that who sees a queue end sees a session that is finished.
   finished_.store(true);
   outlets_.end();
@@ -242,6 +259,28 @@ void Reader::finish_source() noexcept {
     while (source_->drain(pipeline_, DrainLimit()))
       if (Housekeeper::Clock::now() >= until && source_->leave_unread()) break;
     housekeeper_.finish();
+  } catch (...) {
+    pipeline_.out_of_memory();
+  }
+}
+
+/// True: the rest is in the pipeline. False: a part of it is in the batch.
+bool Reader::end_processes() noexcept {
+  const std::lock_guard turn(turn_);
+  const CpuMeter meter(cpu_ns_);
+  try {
+    if (pipeline_.end_processes()) return true;
+  } catch (...) {
+    pipeline_.out_of_memory();
+    return true;
+  }
+  batch_ = pipeline_.take_batch(std::move(batch_));
+  return false;
+}
+
+/// With the turn.
+void Reader::end_source() noexcept {
+  try {
     pipeline_.end_labels();
   } catch (...) {
     pipeline_.out_of_memory();

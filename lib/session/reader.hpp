@@ -156,6 +156,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::size_t round();
   std::size_t finish() noexcept;
   void finish_source() noexcept;
+  bool end_processes() noexcept;
+  void end_source() noexcept;
   void drive(std::chrono::milliseconds timeout, int queue_fd);
   std::size_t deliver_batch() noexcept;
   void add(bool living_first, std::function<void(std::span<const Event> living)> join);

@@ -54,16 +54,28 @@ std::string footnotes(const LineageGraph& lineage) {
   return text;
 }
 
+constexpr bool reads(FileMode mode) noexcept { return mode == FileMode::kRead || mode == FileMode::kReadWrite; }
+constexpr bool writes(FileMode mode) noexcept { return mode == FileMode::kWrite || mode == FileMode::kReadWrite; }
+
 struct OfTask {
   std::vector<const LineageEdge*> reads;
   std::vector<const LineageEdge*> writes;
+  std::vector<const LineageEdge*> renames;  ///< Of what others wrote, or nobody.
+  std::vector<const LineageEdge*> deletes;  ///< Likewise.
+
+  bool empty() const noexcept { return reads.empty() && writes.empty() && renames.empty() && deletes.empty(); }
 };
 
 std::vector<OfTask> by_task(const LineageGraph& lineage) {
   std::vector<OfTask> tasks(lineage.tasks.size());
   for (const LineageEdge& edge : lineage.edges) {
-    if (edge.mode != FileMode::kWrite) tasks[edge.task].reads.push_back(&edge);
-    if (edge.mode != FileMode::kRead) tasks[edge.task].writes.push_back(&edge);
+    OfTask& task = tasks[edge.task];
+    if (reads(edge.mode)) task.reads.push_back(&edge);
+    if (writes(edge.mode)) task.writes.push_back(&edge);
+    const auto& writers = lineage.files[edge.file].writers;
+    if (std::find(writers.begin(), writers.end(), edge.task) != writers.end()) continue;
+    if (edge.mode == FileMode::kRename) task.renames.push_back(&edge);
+    if (edge.mode == FileMode::kDelete) task.deletes.push_back(&edge);
   }
   return tasks;
 }
@@ -76,30 +88,36 @@ std::string others_of(const LineageGraph& lineage, const std::vector<std::size_t
   return name_of(lineage, others);
 }
 
-void add_files(Grid& grid, const LineageGraph& lineage, std::vector<const LineageEdge*> edges, bool reads) {
+/// `others`: who, beside the task, is named with each file.
+void add_files(Grid& grid, const LineageGraph& lineage, std::vector<const LineageEdge*> edges, const char* verb,
+               std::vector<std::size_t> LineageFile::*others) {
   std::stable_sort(edges.begin(), edges.end(), [&](const LineageEdge* a, const LineageEdge* b) {
     return lineage.files[a->file].size_bytes > lineage.files[b->file].size_bytes;
   });
   for (std::size_t i = 0; i < std::min(edges.size(), kMostFilesOfTask); ++i) {
     const LineageFile& file = lineage.files[edges[i]->file];
-    const std::string others = others_of(lineage, reads ? file.writers : file.readers, edges[i]->task);
-    std::string from = others.empty() ? "" : (reads ? "from " : "to ") + others;
-    if (is_deleted(file)) from += from.empty() ? "deleted" : ", deleted";
-    grid.add({reads ? "  reads" : "  writes", visible(file.path, kMostPath), format_bytes(file.size_bytes), from});
+    const std::string names = others_of(lineage, file.*others, edges[i]->task);
+    std::string from = names.empty() ? "" : (others == &LineageFile::readers ? "to " : "from ") + names;
+    if (is_deleted(file) && edges[i]->mode != FileMode::kDelete) from += from.empty() ? "deleted" : ", deleted";
+    grid.add({verb, visible(file.path, kMostPath), format_bytes(file.size_bytes), from});
   }
   if (edges.size() > kMostFilesOfTask)
     grid.add({"", rest_text(edges.size() - kMostFilesOfTask, "file", "files"), "", ""});
 }
 
+std::uint64_t size_of(const LineageFile& file) { return file.size_bytes; }
+std::uint64_t read_of(const LineageFile& file) { return file.read_bytes.value_or(Figure{}).value; }
+bool is_read_again(const LineageFile& file) { return file.size_bytes != 0 && read_of(file) / 2 >= file.size_bytes; }
+
 std::string sums_text(const LineageGraph& lineage) {
   std::string text;
-  const auto add = [&](const auto& counts, const char* what) {
+  const auto add = [&](const auto& counts, const char* what, std::uint64_t (*bytes_of)(const LineageFile&) = size_of) {
     std::uint64_t files = 0;
     std::uint64_t bytes = 0;
     for (const LineageFile& file : lineage.files) {
       if (!counts(file)) continue;
       ++files;
-      bytes += file.size_bytes;
+      bytes += bytes_of(file);
     }
     if (files != 0)
       text += fmt::format("{}: {}, {}\n", what, format_count(files, "file", "files"), format_bytes(bytes));
@@ -108,7 +126,9 @@ std::string sums_text(const LineageGraph& lineage) {
   add(has(FileRole::kInput), "read, and written by nobody here");
   add(has(FileRole::kIntermediate), "written, and read afterwards");
   add(has(FileRole::kOutput), "written, and not read afterwards");
+  add(has(FileRole::kUntouched), "only renamed or deleted");
   add(is_deleted, "deleted, of all these");
+  add(is_read_again, "read again and again, twice their size or more", read_of);
   return text;
 }
 
@@ -151,15 +171,17 @@ std::string lineage_text(const LineageGraph& lineage) {
   std::size_t shown = 0;
   std::size_t rest = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (tasks[i].reads.empty() && tasks[i].writes.empty()) continue;
+    if (tasks[i].empty()) continue;
     if (shown == kMostTasks) {
       ++rest;
       continue;
     }
     ++shown;
     grid.add({visible(lineage.tasks[i].name, kMostName)});
-    add_files(grid, lineage, tasks[i].reads, true);
-    add_files(grid, lineage, tasks[i].writes, false);
+    add_files(grid, lineage, tasks[i].reads, "  reads", &LineageFile::writers);
+    add_files(grid, lineage, tasks[i].writes, "  writes", &LineageFile::readers);
+    add_files(grid, lineage, tasks[i].renames, "  renames", &LineageFile::writers);
+    add_files(grid, lineage, tasks[i].deletes, "  deletes", &LineageFile::writers);
   }
   std::string text = grid.text();
   if (rest != 0) text += rest_text(rest, "task", "tasks") + " (all: --json)\n";
@@ -173,8 +195,10 @@ std::string lineage_dot(const LineageGraph& lineage) {
   for (std::size_t i = 0; i < lineage.files.size(); ++i)
     text += fmt::format("  f{} [shape=note, label=\"{}\"];\n", i, dot_text(lineage.files[i].path));
   for (const LineageEdge& edge : lineage.edges) {
-    if (edge.mode != FileMode::kWrite) text += fmt::format("  f{} -> t{};\n", edge.file, edge.task);
-    if (edge.mode != FileMode::kRead) text += fmt::format("  t{} -> f{};\n", edge.task, edge.file);
+    if (reads(edge.mode)) text += fmt::format("  f{} -> t{};\n", edge.file, edge.task);
+    if (writes(edge.mode)) text += fmt::format("  t{} -> f{};\n", edge.task, edge.file);
+    if (!reads(edge.mode) && !writes(edge.mode))
+      text += fmt::format("  t{} -> f{} [style=dashed, label=\"{}\"];\n", edge.task, edge.file, to_string(edge.mode));
   }
   return text + "}\n";
 }

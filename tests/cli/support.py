@@ -61,6 +61,14 @@ def alive(pid):
         return False
 
 
+def cgroup_hierarchy():
+    """A folder in which a cgroup can be made that events name; "": there is none."""
+    for folder in ("/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
+        if os.path.exists(os.path.join(folder, "cgroup.procs")) and os.access(folder, os.W_OK):
+            return folder
+    return ""
+
+
 def text_of(path):
     try:
         with open(path, encoding="utf-8", errors="replace") as file:

@@ -57,6 +57,9 @@ class Lineage(support.TestCase):
         names = {task.get("task_key"): task["name"] for task in lineage["tasks"]}
         edges = {(names[edge.get("task_key")], os.path.relpath(edge["path"], folder), edge["mode"])
                  for edge in lineage["edges"]}
+        if self.shows_deletes():
+            self.assertIn(("make (S1)", "sorted.txt", "rename"), edges)
+            self.assertEqual([mode for name, path, mode in edges if path == "sum.txt" and name != "use (S1)"], ["delete"])
         for edge in (("make (S1)", "input.txt", "read"), ("make (S1)", "sorted.txt", "write"),
                      ("use (S1)", "sorted.txt", "read"), ("use (S1)", "input.txt", "read"), ("use (S1)", "sum.txt", "write")):
             self.assertIn(edge, edges)

@@ -7,7 +7,16 @@ import shutil
 import subprocess
 
 import support
-from support import PYTHON, of_kind
+from support import PYTHON, cgroup_hierarchy, of_kind
+
+
+def removed(cgroup):
+    """Whether it is gone now: its last process may be on its way out."""
+    try:
+        os.rmdir(cgroup)
+    except OSError:
+        return not os.path.isdir(cgroup)
+    return True
 
 
 def static_program():
@@ -68,6 +77,58 @@ class Names(support.TestCase):
 
 
 class Places(support.TestCase):
+    def assert_printable(self, text):
+        for character in text:
+            self.assertTrue(character == "\n" or (character.isprintable() and character >= " "), repr(text))
+
+    def test_files_whose_names_are_no_names(self):
+        names = [b"two\nlines", b"\x1b]0;title\x07\x1b[31m", b"\xff\xfe", b'"\\', b"x" * 255]
+        recording = self.path("r.tracer")
+        program = (f"names = {names!r}\nfor name in names:\n with open({os.fsencode(self.folder)!r} + b'/' + name, 'wb') as file:\n"
+                   "  file.write(b'x' * 1000)\n")
+        result = self.tracerd("run", "--record", recording, "--", PYTHON, "-c", program)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_printable(result.stderr)
+        events = support.parse_lines(self.tracerd("dump", recording).stdout)
+        uses = {event["path"]: event["written_bytes"] for event in of_kind(events, "file_use") if event["opened_to_write"]}
+        if not uses and not of_kind(events, "file_use"):
+            self.skipTest("no family files on this kernel")
+        for name in names:
+            self.assertEqual(uses.get(os.path.join(os.path.realpath(self.folder), name.decode(errors="replace"))), 1000, name)
+        for words in (("files",), ("lineage",), ("lineage", "--dot"), ("report",)):
+            shown = self.tracerd(*words, recording)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.assert_printable(shown.stdout)
+        json.loads(self.tracerd("lineage", "--json", recording).stdout)
+
+    def test_a_file_below_10000_folders(self):
+        program = (f"import os\nos.chdir({self.folder!r})\n"
+                   "for i in range(10000):\n os.mkdir('d'); os.chdir('d')\n"
+                   "open('deepest', 'w').write('x' * 1000)\n")
+        self.addCleanup(lambda: subprocess.run(["rm", "-rf", self.path("d")], check=True))
+        result, events = self.trace(PYTHON, "-c", program)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        uses = [use for use in of_kind(events, "file_use") if (use["path"] or "").endswith("/d/d/d/deepest")]
+        if not of_kind(events, "file_use"):
+            self.skipTest("no family files on this kernel")
+        self.assertEqual([(use["path_cut"], use["written_bytes"]) for use in uses], [(True, 1000)])
+        self.assertTrue(uses[0]["path"].startswith("…/d/d/"), uses[0]["path"][:20])
+
+    def test_a_cgroup_whose_name_is_garbage(self):
+        if not cgroup_hierarchy():
+            self.skipTest("no cgroup can be made here")
+        # What the kernel takes.
+        name = b"ab" + bytes(byte for byte in range(1, 256) if byte not in b"\n/")
+        group = os.path.join(os.fsencode(cgroup_hierarchy()), name)
+        os.mkdir(group)
+        self.addCleanup(lambda: support.wait_until(lambda: removed(group), "a cgroup that is empty can be removed"))
+        program = (f"import os\nwith open({group!r} + b'/cgroup.procs', 'w') as procs:\n procs.write('0')\n"
+                   "os.execv('/bin/true', ['true'])\n")
+        result, events = self.trace(PYTHON, "-c", program)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_printable(result.stderr)
+        self.assertEqual(of_kind(events, "process_exit")[-1]["cgroup"], "/" + name.decode(errors="replace"))
+
     def test_a_working_folder_nearly_as_deep_as_a_path_may_be(self):
         os.chmod(self.folder, 0o755)
         program = (f"import os\nos.chdir({self.folder!r})\n"

@@ -12,7 +12,7 @@ import sys
 import types
 
 import support
-from support import of_kind, wait_until
+from support import cgroup_hierarchy, of_kind, wait_until
 from test_serve import ALICE, BOB, ServeCase
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "engines"))
@@ -22,24 +22,16 @@ CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
 TRIES = 1000
 
 
-def hierarchy():
-    """A folder in which a cgroup can be made that events name; "": there is none."""
-    for folder in ("/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
-        if os.path.exists(os.path.join(folder, "cgroup.procs")) and os.access(folder, os.W_OK):
-            return folder
-    return ""
-
-
 class ServeContainers(ServeCase):
     def setUp(self):
         super().setUp()
-        if not hierarchy():
+        if not cgroup_hierarchy():
             self.skipTest("no cgroup can be made here")
 
     def run_in_container(self, folder, *words, shown_as=None, uid=0):
         """Runs it to its end in the folder, which has the path `shown_as` in there. Its pid."""
         container = f"{random.getrandbits(256):064x}"
-        group = os.path.join(hierarchy(), f"docker-{container}.scope")
+        group = os.path.join(cgroup_hierarchy(), f"docker-{container}.scope")
         os.mkdir(group)
         self.addCleanup(lambda: os.path.isdir(group) and os.rmdir(group))
         libc = ctypes.CDLL(None, use_errno=True)

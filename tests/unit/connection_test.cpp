@@ -11,6 +11,7 @@
 #include <tracer/event.hpp>
 
 #include "collect.hpp"
+#include "correlate/joins/network.hpp"
 #include "wire_builder.hpp"
 
 using namespace tracer;
@@ -231,6 +232,20 @@ TEST_CASE("a server's peers are named by its own port, a failed connect by its e
     }
   }
   CHECK(seen == 3);
+}
+
+TEST_CASE("beyond the peers that are kept, those that are not told apart are summed up all the same") {
+  Stages stages;
+  stages.push(wire::start_record(kFetcher));
+  for (std::uint32_t i = 0; i < internal::NetworkJoin::kMostPeers + 10; ++i) {
+    const std::string address{'\x0a', static_cast<char>(i >> 16), static_cast<char>(i >> 8), static_cast<char>(i)};
+    stages.push(record_of(kFetcher, {.v4 = address, .sent = 1}));
+  }
+  stages.push(record_of(kFetcher, {.port = 0, .protocol = 0, .role = 0, .folded = true, .sent = 7}));
+  stages.push(record_of(kFetcher, {.port = 0, .protocol = 0, .role = 0, .folded = true, .sent = 9, .last_ns = 3000}));
+  stages.push(wire::exit_record(kFetcher, {.time_ns = 9000, .program_start_ns = 1000}));
+  CHECK(stages.all<Connection>().size() == internal::NetworkJoin::kMostPeers + 1);
+  CHECK(stages.all<ProcessExit>().at(0).account.network_sent_bytes == internal::NetworkJoin::kMostPeers + 9);
 }
 
 TEST_CASE("what lives on at the session's end is reported, and what is malformed is not") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What becomes of the records of the family files, and which files are noise.
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -309,6 +310,80 @@ TEST_CASE("renames and deletes of files beyond those that are told apart are cou
   }
   CHECK(named == FilesJoin::kMostFilesOfProcess);
   CHECK(stages.all<FileUse>().size() == named + 1);
+}
+
+TEST_CASE("files of all processes take what they may, those that come later have some, and no open is lost") {
+  constexpr std::uint32_t kProcesses = 40;
+  constexpr std::uint64_t kFiles = FilesJoin::kMostFilesOfProcess;
+  const std::string folder = "/" + std::string(880, 'd');
+  Stages stages;
+  for (std::uint32_t pid = 1; pid <= kProcesses; ++pid) {
+    const Who who{.pid = pid, .start_ns = 1000, .comm = "sort"};
+    stages.push(wire::start_record(who));
+    for (std::uint64_t i = 0; i < kFiles; ++i) {
+      const std::string path = folder + std::to_string(i) + "/" + std::to_string(i);
+      stages.push(wire::file_use_record(who, {.inode = 100 + i, .reads = true, .path = path}));
+    }
+  }
+  stages.correlator.end(7000, stages.events);
+  std::map<std::uint32_t, std::uint64_t> named;
+  std::uint64_t bytes = 0;
+  std::uint64_t opens = 0;
+  for (const FileUse& each : stages.all<FileUse>()) {
+    opens += each.opens;
+    if (!each.path) continue;
+    ++named[each.process->pid];
+    bytes += each.path->size();
+  }
+  CHECK(named[1] == kFiles);
+  CHECK(named[10] == FilesJoin::kFewFilesOfProcess);
+  CHECK(named[kProcesses] == 0);
+  CHECK(bytes < FilesJoin::kMostBytes);
+  CHECK(bytes > FilesJoin::kMostBytes / 2);
+  CHECK(opens == kProcesses * kFiles);
+  // What they took is free again.
+  const Who late{.pid = 2000, .start_ns = 8000, .comm = "sort"};
+  stages.push(wire::start_record(late));
+  for (std::uint64_t i = 0; i < kFiles; ++i)
+    stages.push(wire::file_use_record(late, {.inode = 100 + i, .reads = true, .path = "/d/" + std::to_string(i)}));
+  stages.correlator.end(9000, stages.events);
+  for (const FileUse& each : stages.all<FileUse>())
+    if (each.process->pid == late.pid) ++named[late.pid];
+  CHECK(named[late.pid] == kFiles);
+}
+
+TEST_CASE("a path is what it was, whatever its folder") {
+  Stages stages;
+  stages.push(wire::start_record(kReader));
+  use(stages, {.inode = 5, .reads = true, .path = "/a"});
+  use(stages, {.inode = 6, .reads = true, .path = "/d/a"});
+  use(stages, {.inode = 7, .reads = true, .path = "/d/e/a"});
+  end(stages, 0);
+  const auto uses = stages.all<FileUse>();
+  REQUIRE(uses.size() == 3);
+  CHECK(uses[0].path == "/a");
+  CHECK(uses[1].path == "/d/a");
+  CHECK(uses[2].path == "/d/e/a");
+}
+
+TEST_CASE("what lives at the end may be asked for part by part") {
+  Stages stages;
+  for (std::uint32_t pid = 1; pid <= 5; ++pid) {
+    const Who who{.pid = pid, .start_ns = 1000, .comm = "sort"};
+    stages.push(wire::start_record(who));
+    stages.push(wire::file_use_record(who, {.inode = 5, .reads = true, .path = "/d/a"}));
+    stages.push(wire::file_use_record(who, {.inode = 6, .reads = true, .path = "/d/b"}));
+  }
+  std::vector<Event> all;
+  int parts = 1;
+  for (bool done = false; !done; ++parts) {
+    std::vector<Event> part;
+    done = stages.correlator.end(7000, part, 3);
+    CHECK(part.size() <= 4);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  CHECK(parts > 2);
+  CHECK(collect::all_of<FileUse>(all).size() == 10);
 }
 
 TEST_CASE("what lives at the end is reported, once") {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
 
 #include "session_tools.hpp"
+#include "wire_builder.hpp"
 #include "wire_source.hpp"
 
 namespace {
@@ -51,4 +56,36 @@ TEST_CASE("a source that leaves nothing unread is read to its end") {
   CHECK(endless.drains_ == 800);
   CHECK(endless.asked_ > 0);
   CHECK(session.statistics().lost() == 0);
+}
+
+TEST_CASE("many files of processes that live on are delivered part by part, to sinks and callbacks, before the end") {
+  constexpr std::uint32_t kProcesses = 12;
+  constexpr std::uint64_t kFiles = 1000;
+  auto source = std::make_unique<wire::WireSource>();
+  for (std::uint32_t pid = 1; pid <= kProcesses; ++pid) {
+    const wire::Who who{.pid = pid, .start_ns = 1000, .comm = "sort"};
+    source->push(wire::start_record(who));
+    for (std::uint64_t i = 0; i < kFiles; ++i)
+      source->push(wire::file_use_record(who, {.inode = 100 + i, .reads = true, .path = "/d/" + std::to_string(i)}));
+  }
+  tracer::Session session(tracer::Source(std::move(source)), {.reader = tracer::Reader::kPoll});
+  auto written = std::make_shared<session_tools::HeldSink::Shared>();
+  const tracer::SinkHandle sink = session.add_sink(std::make_unique<session_tools::HeldSink>(written));
+  std::map<std::uint32_t, std::uint64_t> files;
+  bool ended = false;
+  const auto subscription = session.on_any([&](const tracer::Event& event) {
+    if (const auto* use = event.get_if<tracer::FileUse>()) {
+      CHECK_FALSE(ended);
+      ++files[use->process->pid];
+    }
+    ended = ended || event.kind() == tracer::EventKind::kSessionEnd;
+  });
+  session.start();
+  session.stop();
+  CHECK(ended);
+  CHECK(files.size() == kProcesses);
+  for (const auto& [pid, count] : files) CHECK(count == kFiles);
+  CHECK(std::count(written->kinds.begin(), written->kinds.end(), tracer::EventKind::kFileUse) == kProcesses * kFiles);
+  CHECK(written->kinds.back() == tracer::EventKind::kSessionEnd);
+  CHECK(sink.dropped() == 0);
 }

@@ -123,7 +123,7 @@ TEST_CASE("a file is called as it was renamed last, also if nobody reads it then
   CHECK(file.deleted == false);
   CHECK(file.writers == std::vector<std::size_t>{0});
   CHECK(file.readers == std::vector<std::size_t>{1});
-  CHECK(lineage.edges.size() == 2);
+  CHECK(lineage.edges.size() == 3);
 }
 
 TEST_CASE("who writes and renames a file is its writer under the new name, for whoever reads it next") {
@@ -183,16 +183,46 @@ TEST_CASE("what is made under the number and the name of a deleted file is anoth
   CHECK(lineage.files[1].writers == std::vector<std::size_t>{1});
 }
 
-TEST_CASE("what nobody read or wrote is in no lineage, and edges lead to what is left") {
+TEST_CASE("who only renames or deletes a file has an edge that says so, beside those who read and wrote it") {
   LineageBuilder builder;
   remove(builder, "a", "/old", 1, 5);
   rename(builder, "a", "/p", "/q", 2, 6);
-  add(builder, "a", "/x", 3, 10, false, true, true);
+  add(builder, "b", "/x.tmp", 3, 10, false, true, true);
+  rename(builder, "b", "/x.tmp", "/x", 3, 11);
+  rename(builder, "c", "/x", "/y", 3, 12);
+  remove(builder, "c", "/y", 3, 13);
   const LineageGraph lineage = builder.build();
-  REQUIRE(lineage.files.size() == 1);
-  REQUIRE(lineage.edges.size() == 1);
-  CHECK(lineage.files[lineage.edges[0].file].path == "/x");
-  CHECK(to_json(lineage).find("\"file\":0") != std::string::npos);
+  REQUIRE(lineage.files.size() == 3);
+  CHECK(file_of(lineage, "/old").role == FileRole::kUntouched);
+  CHECK(file_of(lineage, "/old").deleted == true);
+  CHECK(file_of(lineage, "/q").role == FileRole::kUntouched);
+  CHECK(file_of(lineage, "/q").opens == 0);
+  CHECK_FALSE(file_of(lineage, "/q").written_bytes.has_value());
+  CHECK(file_of(lineage, "/y").role == FileRole::kOutput);
+  CHECK(file_of(lineage, "/y").size_bytes == 100);
+  std::vector<std::string> edges;
+  for (const LineageEdge& edge : lineage.edges)
+    edges.push_back(lineage.tasks[edge.task].name + ' ' + to_string(edge.mode) + ' ' + lineage.files[edge.file].path);
+  CHECK(edges == std::vector<std::string>{"a delete /old", "a rename /q", "b write /y", "b rename /y", "c rename /y",
+                                          "c delete /y"});
+  CHECK(to_json(lineage).find("\"role\":\"untouched\"") != std::string::npos);
+  CHECK(to_json(lineage).find("\"mode\":\"delete\"") != std::string::npos);
+  const std::string text = lineage_text(lineage);
+  CHECK(text.find("renames  /y") != std::string::npos);
+  CHECK(text.find("renames  /y") > text.find("c\n"));
+  CHECK(text.find("from b") != std::string::npos);
+  CHECK(text.find("only renamed or deleted: 2 files") != std::string::npos);
+  CHECK(lineage_dot(lineage).find("t2 -> f2 [style=dashed, label=\"delete\"]") != std::string::npos);
+}
+
+TEST_CASE("files that are read again and again are counted, with what was read of them") {
+  LineageBuilder builder;
+  add(builder, "a", "/once", 1, 5, true, false);
+  add(builder, "a", "/twice", 2, 6, true, false);
+  CHECK(files_text(builder.build()).find("again") == std::string::npos);
+  add(builder, "b", "/twice", 2, 7, true, false);
+  CHECK(files_text(builder.build()).find("read again and again, twice their size or more: 1 file, 200 B\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("deletes are shown where they are seen, and named as missing where not") {

@@ -14,14 +14,6 @@ std::uint64_t sum_of(std::uint64_t a, std::uint64_t b) noexcept {
   return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max() : a + b;
 }
 
-void add_known(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& part) noexcept {
-  if (sum && part) {
-    *sum = sum_of(*sum, *part);
-  } else {
-    sum.reset();
-  }
-}
-
 }  // namespace
 
 std::uint64_t FilesJoin::Sums::uses() const noexcept {
@@ -34,53 +26,111 @@ void FilesJoin::Sums::add(const Sums& later) {
     closed_ns = std::max(opens != 0 ? closed_ns : 0, later.closed_ns);
   }
   opens = sum_of(opens, later.opens);
-  add_known(read_bytes, later.read_bytes);
-  add_known(written_bytes, later.written_bytes);
-  if (opened_ns) opened_ns = later.opened_ns ? std::optional(std::min(*opened_ns, *later.opened_ns)) : std::nullopt;
+  read_bytes.add(later.read_bytes);
+  written_bytes.add(later.written_bytes);
+  const bool opens_known = opened_ns.known() && later.opened_ns.known();
+  opened_ns = opens_known ? std::min(opened_ns.value_or(0), later.opened_ns.value_or(0)) : MaybeNumber();
   created = created || later.created;
   reads = reads || later.reads;
   writes = writes || later.writes;
-  add_known(renames, later.renames);
-  add_known(deletes, later.deletes);
+  renames.add(later.renames);
+  deletes.add(later.deletes);
+}
+
+bool FilesJoin::Path::is(std::string_view path) const noexcept {
+  return known() && path.size() == folder->size() + name.size() && path.starts_with(*folder) && path.ends_with(name);
+}
+
+bool FilesJoin::Use::was_deleted() const noexcept {
+  return now.deletes.value_or(0) != 0 || (more && more->before.deletes.value_or(0) != 0);
+}
+
+FilesJoin::Sums FilesJoin::Use::sum() const {
+  if (!more) return now;
+  Sums sum = more->before;
+  sum.add(now);
+  return sum;
 }
 
 FilesJoin::Sums FilesJoin::sums_of(const FileUseRecord& record) {
   return {record.opens,      record.read_bytes, record.written_bytes,
-          record.size_bytes, record.closed_ns,  record.created,
-          record.reads,      record.writes,     record.opens == 0 ? std::optional(kNever) : record.opened_ns,
-          record.renames,    record.deletes};
+          record.size_bytes, record.closed_ns,  record.opens == 0 ? MaybeNumber(kNever) : MaybeNumber(record.opened_ns),
+          record.renames,    record.deletes,    record.created,
+          record.reads,      record.writes};
 }
 
 /// What came with it, and not with those before.
 FilesJoin::Sums FilesJoin::more_of(const FileUseRecord& record) {
   Sums more = sums_of(record);
   more.opens = record.more_opens;
-  if (more.renames) more.renames = record.more_renames;
-  if (more.deletes) more.deletes = record.more_deletes;
+  if (more.renames.known()) more.renames = record.more_renames;
+  if (more.deletes.known()) more.deletes = record.more_deletes;
   return more;
 }
 
 /// The number of a file that is gone was given to another.
 bool FilesJoin::is_other(const Use& use, const FileUseRecord& record) {
-  if (!record.path || !use.path || !record.fresh || !record.created) return false;
-  const bool has_this_name = *record.path == *use.path || record.path == use.renamed_to;
-  return !has_this_name || use.before.deletes.value_or(0) != 0 || use.now.deletes.value_or(0) != 0;
+  if (!record.path || !use.path.known() || !record.fresh || !record.created) return false;
+  const bool has_this_name = use.path.is(*record.path) || (use.more && use.more->renamed_to.is(*record.path));
+  return !has_this_name || use.was_deleted();
 }
 
-void FilesJoin::name(Use& use, const FileUseRecord& record) {
-  if (record.change == FileUseRecord::Change::kRenamed && record.new_path) use.renamed_to = record.new_path;
-  if (!record.path || use.path) return;
-  use.path = record.path;
+const char* FilesJoin::name_of(At at) noexcept {
+  switch (at) {
+    case At::kRename: return "rename";
+    case At::kDelete: return "delete";
+    case At::kClose: break;
+  }
+  return "close";
+}
+
+bool FilesJoin::fits_into(const Files& files) const noexcept {
+  const std::size_t most = bytes_ < kMostBytes / 2 ? kMostFilesOfProcess : kFewFilesOfProcess;
+  return bytes_ < kMostBytes && files.size() < most;
+}
+
+void FilesJoin::charge(Files& files, std::size_t bytes) noexcept {
+  files.bytes += bytes;
+  bytes_ += bytes;
+}
+
+const std::string* FilesJoin::kept(Files& files, std::string text) {
+  const auto [at, fresh] = files.texts.insert(std::move(text));
+  if (fresh) charge(files, kTextBytes + at->size());
+  return &*at;
+}
+
+FilesJoin::Path FilesJoin::path_of(Files& files, std::string_view text) {
+  const std::size_t name = text.rfind('/') + 1;
+  charge(files, text.size() - name);
+  return {kept(files, std::string(text.substr(0, name))), std::string(text.substr(name))};
+}
+
+FilesJoin::More& FilesJoin::more_of(Files& files, Use& use) {
+  if (!use.more) {
+    use.more = std::make_unique<More>();
+    charge(files, sizeof(More));
+  }
+  return *use.more;
+}
+
+void FilesJoin::name(Files& files, Use& use, const FileUseRecord& record) {
+  if (record.change == FileUseRecord::Change::kRenamed && record.new_path) {
+    More& more = more_of(files, use);
+    if (!more.renamed_to.is(*record.new_path)) more.renamed_to = path_of(files, *record.new_path);
+  }
+  if (!record.path || use.path.known()) return;
+  use.path = path_of(files, *record.path);
   use.path_cut = record.path_cut;
-  use.filesystem = record.filesystem;
-  if (record.change == FileUseRecord::Change::kRenamed) use.path_at = "rename";
-  if (record.change == FileUseRecord::Change::kDeleted) use.path_at = "delete";
+  if (record.filesystem) use.filesystem = kept(files, *record.filesystem);
+  if (record.change == FileUseRecord::Change::kRenamed) use.path_at = At::kRename;
+  if (record.change == FileUseRecord::Change::kDeleted) use.path_at = At::kDelete;
 }
 
 FilesJoin::Files& FilesJoin::files_of(const FileUseRecord& record) {
   Files& files = processes_[record.identity.pid];
   if (files.start_ns != record.identity.start_ns) {
-    files_ -= files.size();
+    bytes_ -= files.bytes;
     files = {};
     files.start_ns = record.identity.start_ns;
   }
@@ -91,52 +141,52 @@ void FilesJoin::add(const FileUseRecord& record) {
   Files& files = files_of(record);
   auto use = files.uses.find(record.file);
   const bool other = use != files.uses.end() && is_other(use->second, record);
-  const bool fits = files_ < kMostFiles && files.size() < kMostFilesOfProcess;
-  if (record.file == FileUseRecord::File{} || ((use == files.uses.end() || other) && !fits)) {
+  if (record.file == FileUseRecord::File{} || ((use == files.uses.end() || other) && !fits_into(files))) {
     files.others.add(more_of(record));
     return;
   }
   if (other) {
     files.earlier.emplace_back(record.file, std::exchange(use->second, {}));
-    ++files_;
+    charge(files, kUseBytes);
   }
   if (use == files.uses.end()) {
-    use = files.uses.emplace(record.file, Use{}).first;
-    ++files_;
+    use = files.uses.try_emplace(record.file).first;
+    charge(files, kUseBytes);
   }
   Use& found = use->second;
-  name(found, record);
-  if (record.fresh && found.now.uses() != 0) found.before.add(std::exchange(found.now, {}));
+  name(files, found, record);
+  if (record.fresh && found.now.uses() != 0) more_of(files, found).before.add(std::exchange(found.now, {}));
   // The sums of one round only grow; of two that crossed on their way the later one holds.
   if (record.uses() >= found.now.uses()) found.now = sums_of(record);
 }
 
 FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
-  Sums sum = use.before;
-  sum.add(use.now);
+  const Sums sum = use.sum();
   FileUse event;
-  event.path = use.path;
-  if (use.path) event.path_at = use.path_at;
-  event.renamed_to = use.renamed_to;
-  event.renames = sum.renames;
-  event.deletes = sum.deletes;
+  if (use.path.known()) {
+    event.path = use.path.text();
+    event.path_at = name_of(use.path_at);
+  }
+  if (use.more && use.more->renamed_to.known()) event.renamed_to = use.more->renamed_to.text();
+  event.renames = sum.renames.value();
+  event.deletes = sum.deletes.value();
   event.path_cut = use.path_cut;
   event.opens = sum.opens;
   event.opened_to_read = sum.reads;
   event.opened_to_write = sum.writes;
   event.created = sum.created;
-  if (sum.reads) event.read_bytes = sum.read_bytes;
-  if (sum.writes) event.written_bytes = sum.written_bytes;
+  if (sum.reads) event.read_bytes = sum.read_bytes.value();
+  if (sum.writes) event.written_bytes = sum.written_bytes.value();
   event.last_close_ns = sum.closed_ns;
-  if (sum.opened_ns != kNever) event.first_open_ns = sum.opened_ns;
-  if (!use.path) {
+  if (sum.opened_ns.value_or(kNever) != kNever) event.first_open_ns = sum.opened_ns.value();
+  if (!use.path.known()) {
     event.folded = file.inode == 0 && file.generation == kUnlinked ? "unlinked" : "others";
     return event;
   }
   event.device = file.device;
   event.inode = file.inode;
   event.size_bytes = sum.size_bytes;
-  event.filesystem = use.filesystem;
+  if (use.filesystem != nullptr) event.filesystem = *use.filesystem;
   return event;
 }
 
@@ -153,7 +203,7 @@ FilesJoin::Moved FilesJoin::moved_by(const ExitRecord& record, const Process& pr
   }
   if (!process.parent_pid || !process.parent_start_ns) return moved;
   // Of parents that are not followed nobody takes them away.
-  if (children_.size() >= kMostFiles) children_.clear();
+  if (children_.size() >= kMostParents) children_.clear();
   Moved& above = children_[*process.parent_pid];
   if (above.start_ns != *process.parent_start_ns) above = {*process.parent_start_ns};
   add(above, moved);
@@ -169,8 +219,7 @@ void FilesJoin::report(const Files& files, std::uint64_t time_ns, const std::sha
   const auto add = [&](const FileUseRecord::File& file, const Use& use) {
     FileUse event = event_of(file, use);
     if (event.folded == "others") {
-      others.add(use.before);
-      others.add(use.now);
+      others.add(use.sum());
       return;
     }
     sum.read_bytes = sum_of(sum.read_bytes, event.read_bytes.value_or(0));
@@ -181,9 +230,9 @@ void FilesJoin::report(const Files& files, std::uint64_t time_ns, const std::sha
   for (const auto& [file, use] : files.uses) add(file, use);
   if (others.uses() != 0) {
     // Parts of these sums overlap.
-    others.read_bytes.reset();
-    others.written_bytes.reset();
-    uses.push_back(event_of({}, {.before = others}));
+    others.read_bytes = {};
+    others.written_bytes = {};
+    uses.push_back(event_of({}, {.now = others}));
   }
   for (FileUse& use : uses) {
     use.time_ns = time_ns;
@@ -194,13 +243,18 @@ void FilesJoin::report(const Files& files, std::uint64_t time_ns, const std::sha
   }
 }
 
+FilesJoin::Files FilesJoin::take(std::unordered_map<std::uint32_t, Files>::iterator found) {
+  Files files = std::move(found->second);
+  processes_.erase(found);
+  bytes_ -= files.bytes;
+  return files;
+}
+
 void FilesJoin::at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>& events) {
   const Moved most = moved_by(record, *exit.process);
   const auto found = processes_.find(record.identity.pid);
   if (found == processes_.end()) return;
-  const Files files = std::move(found->second);
-  processes_.erase(found);
-  files_ -= files.size();
+  const Files files = take(found);
   if (files.start_ns == record.identity.start_ns) report(files, exit.time_ns, exit.process, most, events);
 }
 
@@ -208,20 +262,15 @@ void FilesJoin::at_end(std::uint64_t time_ns, const std::shared_ptr<const Proces
                        std::vector<Event>& events) {
   const auto found = processes_.find(process->pid);
   if (found == processes_.end() || found->second.start_ns != process->start_ns) return;
-  files_ -= found->second.size();
-  const Files files = std::move(found->second);
-  processes_.erase(found);
   // How much it has read or written in all is not known now, so positions can't be judged.
-  report(files, time_ns, process, std::nullopt, events);
+  report(take(found), time_ns, process, std::nullopt, events);
 }
 
 void FilesJoin::forget(std::uint32_t pid, std::uint64_t start_ns) {
   if (const auto children = children_.find(pid); children != children_.end() && children->second.start_ns == start_ns)
     children_.erase(children);
   const auto found = processes_.find(pid);
-  if (found == processes_.end() || found->second.start_ns != start_ns) return;
-  files_ -= found->second.size();
-  processes_.erase(found);
+  if (found != processes_.end() && found->second.start_ns == start_ns) take(found);
 }
 
 }  // namespace tracer::internal

@@ -3,15 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "correlate/joins/family_join.hpp"
+#include "correlate/joins/maybe_number.hpp"
 
 namespace tracer::internal {
 
@@ -19,8 +22,10 @@ namespace tracer::internal {
 /// counted.
 class FilesJoin final : public FamilyJoin {
  public:
-  static constexpr std::size_t kMostFiles = 65536;  ///< Of all processes that live.
+  static constexpr std::size_t kMostBytes = 8u << 20;  ///< That uses take, of all processes that live.
   static constexpr std::size_t kMostFilesOfProcess = 1024;
+  /// Of a process, once uses take half of it: so that those which come later have some, too.
+  static constexpr std::size_t kFewFilesOfProcess = 256;
 
   Family family() const noexcept override { return Family::kFiles; }
   void add(const FileUseRecord& record) override;
@@ -30,37 +35,60 @@ class FilesJoin final : public FamilyJoin {
   void forget(std::uint32_t pid, std::uint64_t start_ns) override;
 
  private:
-  static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::size_t kMostParents = 32768;
+  static constexpr std::uint64_t kNever = MaybeNumber::kMost;
   struct Sums {
     std::uint64_t opens = 0;
-    std::optional<std::uint64_t> read_bytes = 0;  ///< Absent, as written_bytes: not known.
-    std::optional<std::uint64_t> written_bytes = 0;
+    MaybeNumber read_bytes = 0;  ///< Not known, as written_bytes: its positions don't say.
+    MaybeNumber written_bytes = 0;
     std::uint64_t size_bytes = 0;
-    std::uint64_t closed_ns = 0;  ///< Without opens: the last rename or delete.
+    std::uint64_t closed_ns = 0;     ///< Without opens: the last rename or delete.
+    MaybeNumber opened_ns = kNever;  ///< The first open.
+    MaybeNumber renames = 0;         ///< Not known, as deletes: not seen on this kernel.
+    MaybeNumber deletes = 0;
     bool created = false;
     bool reads = false;
     bool writes = false;
-    std::optional<std::uint64_t> opened_ns = kNever;  ///< The first open. Absent: not known.
-    std::optional<std::uint64_t> renames = 0;         ///< Absent, as deletes: not seen on this kernel.
-    std::optional<std::uint64_t> deletes = 0;
 
     std::uint64_t uses() const noexcept;
     void add(const Sums& later);
   };
-  struct Use {
-    std::optional<std::string> path = {};  ///< Absent: its first record has not come.
-    const char* path_at = "close";
-    bool path_cut = false;
-    std::optional<std::string> renamed_to = {};
-    std::optional<std::string> filesystem = {};
-    Sums before = {};  ///< Of earlier rounds.
-    Sums now = {};     ///< Of the round that goes on.
+  /// A path whose folder, with the last slash, others share.
+  struct Path {
+    const std::string* folder = nullptr;  ///< Null: not known.
+    std::string name = {};
+
+    bool known() const noexcept { return folder != nullptr; }
+    bool is(std::string_view path) const noexcept;
+    std::string text() const { return *folder + name; }
   };
+  /// Few files have any of it.
+  struct More {
+    Path renamed_to = {};
+    Sums before = {};  ///< Of earlier rounds.
+  };
+  enum class At : std::uint8_t { kClose, kRename, kDelete };
+  struct Use {
+    Path path = {};  ///< Not known: its first record has not come.
+    const std::string* filesystem = nullptr;
+    std::unique_ptr<More> more = {};
+    Sums now = {};  ///< Of the round that goes on.
+    At path_at = At::kClose;
+    bool path_cut = false;
+
+    bool was_deleted() const noexcept;
+    Sums sum() const;
+  };
+  /// With what the tree and the allocator add.
+  static constexpr std::size_t kUseBytes = sizeof(std::pair<const FileUseRecord::File, Use>) + 48;
+  static constexpr std::size_t kTextBytes = sizeof(std::string) + 32;
   struct Files {
     std::uint64_t start_ns = 0;
     std::map<FileUseRecord::File, Use> uses = {};
     std::vector<std::pair<FileUseRecord::File, Use>> earlier = {};  ///< Whose number was given to another file.
+    std::unordered_set<std::string> texts = {};                     ///< Folders, and kinds of file systems.
     Sums others = {};                                               ///< That are not told apart.
+    std::size_t bytes = 0;                                          ///< That all this takes.
 
     std::size_t size() const noexcept { return uses.size() + earlier.size(); }
   };
@@ -74,15 +102,22 @@ class FilesJoin final : public FamilyJoin {
   static Sums sums_of(const FileUseRecord& record);
   static Sums more_of(const FileUseRecord& record);
   static bool is_other(const Use& use, const FileUseRecord& record);
-  static void name(Use& use, const FileUseRecord& record);
+  static const char* name_of(At at) noexcept;
+  bool fits_into(const Files& files) const noexcept;
+  void charge(Files& files, std::size_t bytes) noexcept;
+  const std::string* kept(Files& files, std::string text);
+  Path path_of(Files& files, std::string_view text);
+  More& more_of(Files& files, Use& use);
+  void name(Files& files, Use& use, const FileUseRecord& record);
   Files& files_of(const FileUseRecord& record);
   static FileUse event_of(const FileUseRecord::File& file, const Use& use);
   Moved moved_by(const ExitRecord& record, const Process& process);
+  Files take(std::unordered_map<std::uint32_t, Files>::iterator found);
   static void report(const Files& files, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
                      const std::optional<Moved>& most, std::vector<Event>& events);
 
   std::unordered_map<std::uint32_t, Files> processes_;  ///< By pid.
-  std::size_t files_ = 0;
+  std::size_t bytes_ = 0;                               ///< That uses take.
   std::unordered_map<std::uint32_t, Moved>
       children_;  ///< By pid: what the children of a process that lives have moved.
 };

@@ -38,24 +38,50 @@ std::optional<std::string> name_of_protocol(std::uint8_t protocol) {
   }
 }
 
-/// `later` is of the same peer.
-ConnectionRecord sum_of(const ConnectionRecord& earlier, const ConnectionRecord& later) {
-  ConnectionRecord sum = later;
-  sum.sent_bytes += earlier.sent_bytes;
-  sum.received_bytes += earlier.received_bytes;
-  sum.sends += earlier.sends;
-  sum.receives += earlier.receives;
-  sum.connects += earlier.connects;
-  sum.failed_connects += earlier.failed_connects;
-  sum.retransmits += earlier.retransmits;
-  if (!sum.error) sum.error = earlier.error;
-  if (!sum.round_trip_ns) sum.round_trip_ns = earlier.round_trip_ns;
-  if (sum.wait_ns) sum.wait_ns = earlier.wait_ns ? std::optional(*sum.wait_ns + *earlier.wait_ns) : std::nullopt;
+void set_bytes(Account& account, std::uint64_t sent, std::uint64_t received) {
+  account.network_sent_bytes = sent;
+  account.network_received_bytes = received;
+}
+
+}  // namespace
+
+NetworkJoin::Sums::Sums(const ConnectionRecord& record)
+    : local_address(record.local_address),
+      sent_bytes(record.sent_bytes),
+      received_bytes(record.received_bytes),
+      sends(record.sends),
+      receives(record.receives),
+      connects(record.connects),
+      failed_connects(record.failed_connects),
+      retransmits(record.retransmits),
+      last_ns(record.last_ns),
+      round_trip_ns(record.round_trip_ns),
+      wait_ns(record.wait_ns),
+      error(record.error.value_or(0)) {}
+
+void NetworkJoin::Sums::add(const Sums& later) {
+  local_address = later.local_address;
+  sent_bytes += later.sent_bytes;
+  received_bytes += later.received_bytes;
+  sends += later.sends;
+  receives += later.receives;
+  connects += later.connects;
+  failed_connects += later.failed_connects;
+  retransmits += later.retransmits;
+  last_ns = later.last_ns;
+  if (later.round_trip_ns.known()) round_trip_ns = later.round_trip_ns;
+  wait_ns.add(later.wait_ns);
+  if (later.error != 0) error = later.error;
+}
+
+NetworkJoin::Sums NetworkJoin::Exchanged::sum() const {
+  if (!before) return now;
+  Sums sum = *before;
+  sum.add(now);
   return sum;
 }
 
-Connection connection_of(const ConnectionRecord& record) {
-  const ConnectionRecord::Peer& peer = record.peer;
+Connection NetworkJoin::connection_of(const ConnectionRecord::Peer& peer, const Sums& sums) {
   const bool is_tcp = peer.protocol == TRACER_PROTOCOL_TCP;
   const bool is_server = peer.role == TRACER_ROLE_SERVER;
   const bool is_client = peer.role == TRACER_ROLE_CLIENT;
@@ -70,33 +96,26 @@ Connection connection_of(const ConnectionRecord& record) {
   } else if (connection.remote_address && peer.port != 0) {
     connection.remote_port = peer.port;
   }
-  connection.local_address = text_of(record.local_address);
+  connection.local_address = text_of(sums.local_address);
   if (peer.folded) connection.folded = "others";
-  connection.sent_bytes = record.sent_bytes;
-  connection.received_bytes = record.received_bytes;
-  connection.sends = record.sends;
-  connection.receives = record.receives;
+  connection.sent_bytes = sums.sent_bytes;
+  connection.received_bytes = sums.received_bytes;
+  connection.sends = sums.sends;
+  connection.receives = sums.receives;
   if (is_client) {
-    connection.connects = record.connects;
-    connection.failed_connects = record.failed_connects;
-    connection.error = record.error;
+    connection.connects = sums.connects;
+    connection.failed_connects = sums.failed_connects;
+    if (sums.error != 0) connection.error = sums.error;
   }
   if (is_tcp) {
-    connection.retransmits_at_least = record.retransmits;
-    connection.round_trip_ns = record.round_trip_ns;
+    connection.retransmits_at_least = sums.retransmits;
+    connection.round_trip_ns = sums.round_trip_ns.value();
   }
-  connection.last_ns = record.last_ns;
+  connection.last_ns = sums.last_ns;
   // Nobody waits for what is only connected.
-  if (record.sends + record.receives != 0) connection.wait_ns = record.wait_ns;
+  if (sums.sends + sums.receives != 0) connection.wait_ns = sums.wait_ns.value();
   return connection;
 }
-
-void set_bytes(Account& account, std::uint64_t sent, std::uint64_t received) {
-  account.network_sent_bytes = sent;
-  account.network_received_bytes = received;
-}
-
-}  // namespace
 
 NetworkJoin::Sockets* NetworkJoin::find(std::uint32_t pid, std::uint64_t start_ns) {
   const auto found = processes_.find(pid);
@@ -121,36 +140,38 @@ void NetworkJoin::add(const ConnectionRecord& record) {
   sockets.program_start_ns = record.program_start_ns;
   auto peer = sockets.peers.find(record.peer);
   if (peer == sockets.peers.end()) {
-    if (peers_ >= kMostPeers) return;
-    sockets.peers[record.peer].now = record;
+    // Whatever else is left out, the sums of those that are not told apart are kept.
+    if (peers_ >= kMostPeers && !record.peer.folded) return;
+    sockets.peers.emplace(record.peer, Exchanged{Sums(record)});
     ++peers_;
     return;
   }
-  auto& [before, now] = peer->second;
+  auto& [now, before] = peer->second;
   if (record.last_ns < now.last_ns) return;
   // Sums only grow, unless the kernel had no room for them in between.
   const bool began_anew = record.sends < now.sends || record.receives < now.receives || record.connects < now.connects;
-  if (began_anew) before = before ? sum_of(*before, now) : now;
-  now = record;
+  if (began_anew) before = std::make_unique<Sums>(peer->second.sum());
+  now = Sums(record);
 }
 
 /// Between machines.
 NetworkJoin::Bytes NetworkJoin::bytes_of(const Peers& peers) {
   Bytes bytes;
-  for (const auto& [peer, sums] : peers) {
+  for (const auto& [peer, exchanged] : peers) {
     // Where a datagram went through a socket without a peer is not known.
     const bool has_peer = peer.folded || peer.address != Address{};
     if (peer.same_host || !has_peer) continue;
-    bytes.sent += (sums.before ? sums.before->sent_bytes : 0) + sums.now.sent_bytes;
-    bytes.received += (sums.before ? sums.before->received_bytes : 0) + sums.now.received_bytes;
+    const Sums sums = exchanged.sum();
+    bytes.sent += sums.sent_bytes;
+    bytes.received += sums.received_bytes;
   }
   return bytes;
 }
 
-void NetworkJoin::report(Peers peers, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
+void NetworkJoin::report(const Peers& peers, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
                          std::vector<Event>& events) {
-  for (const auto& [peer, sums] : peers) {
-    Connection connection = connection_of(sums.before ? sum_of(*sums.before, sums.now) : sums.now);
+  for (const auto& [peer, exchanged] : peers) {
+    Connection connection = connection_of(peer, exchanged.sum());
     if (!waits_) connection.wait_ns.reset();
     connection.time_ns = time_ns;
     connection.process = process;
@@ -163,7 +184,7 @@ void NetworkJoin::at_exec(const ExecRecord& record, const std::shared_ptr<const 
   if (before) set_bytes(exec.ended.account, 0, 0);
   Sockets* const sockets = find(record.identity.pid, record.identity.start_ns);
   if (!sockets) return;
-  Peers peers = std::exchange(sockets->peers, {});
+  const Peers peers = std::exchange(sockets->peers, {});
   peers_ -= peers.size();
   sockets->program_start_ns = record.identity.time_ns;
   if (!before) return;
@@ -171,7 +192,7 @@ void NetworkJoin::at_exec(const ExecRecord& record, const std::shared_ptr<const 
   set_bytes(exec.ended.account, bytes.sent, bytes.received);
   sockets->before.sent += bytes.sent;
   sockets->before.received += bytes.received;
-  report(std::move(peers), exec.time_ns, before, events);
+  report(peers, exec.time_ns, before, events);
 }
 
 void NetworkJoin::at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>& events) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "correlate/joins/family_join.hpp"
+#include "correlate/joins/maybe_number.hpp"
 
 namespace tracer::internal {
 
@@ -35,11 +36,32 @@ class NetworkJoin final : public FamilyJoin {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
   };
+  /// What a record says, without the process.
   struct Sums {
-    std::optional<ConnectionRecord> before = {};  ///< That the kernel had given up for others.
-    ConnectionRecord now = {};
+    explicit Sums(const ConnectionRecord& record);
+    /// Of the same peer, after these.
+    void add(const Sums& later);
+
+    std::array<std::uint8_t, 16> local_address;  ///< All 0: not known.
+    std::uint64_t sent_bytes;
+    std::uint64_t received_bytes;
+    std::uint64_t sends;
+    std::uint64_t receives;
+    std::uint64_t connects;
+    std::uint64_t failed_connects;
+    std::uint64_t retransmits;
+    std::uint64_t last_ns;
+    MaybeNumber round_trip_ns;
+    MaybeNumber wait_ns;
+    std::int32_t error;  ///< 0: none.
   };
-  using Peers = std::map<ConnectionRecord::Peer, Sums>;
+  struct Exchanged {
+    Sums now;
+    std::unique_ptr<Sums> before = {};  ///< That the kernel had given up for others; few have any.
+
+    Sums sum() const;
+  };
+  using Peers = std::map<ConnectionRecord::Peer, Exchanged>;
   struct Sockets {
     std::uint64_t start_ns = 0;
     std::uint64_t program_start_ns = 0;
@@ -49,7 +71,8 @@ class NetworkJoin final : public FamilyJoin {
 
   Sockets* find(std::uint32_t pid, std::uint64_t start_ns);
   static Bytes bytes_of(const Peers& peers);
-  void report(Peers peers, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
+  static Connection connection_of(const ConnectionRecord::Peer& peer, const Sums& sums);
+  void report(const Peers& peers, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
               std::vector<Event>& events);
   void erase(std::uint32_t pid);
 
