@@ -208,6 +208,22 @@ struct pt_regs {
 #endif
 };
 
+/* Of a thread that calls, or returns from, a function of a GPU driver's library: its first arguments, and the result.
+ */
+struct pt_regs___of_function {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long cx;
+	unsigned long dx;
+	unsigned long si;
+	unsigned long di;
+	unsigned long ax;
+	unsigned long sp;
+#elif defined(__TARGET_ARCH_arm64)
+	__u64 regs[31];
+	__u64 sp;
+#endif
+};
+
 struct thread_info {
 	unsigned long flags; /* read on arm64 only */
 	__u32 status;	     /* x86 */

@@ -36,6 +36,7 @@
 #define TRACER_WIRE_CONNECTION 11
 #define TRACER_WIRE_CGROUP_END 12
 #define TRACER_WIRE_SYSCALL_USE 13
+#define TRACER_WIRE_GPU_USE 14
 
 /* Which hierarchy a cgroup id belongs to. */
 #define TRACER_HIERARCHY_V2 0
@@ -432,6 +433,65 @@ struct tracer_wire_syscall_use {
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_syscall_use) == 352, "wire layout");
 
+/* What a call of a function of a GPU driver's library does: the lowest byte of the probe's cookie. Above it: the number
+ * of the library; then of the arguments that say how much, counted from 1; 0: none. */
+#define TRACER_GPU_ALLOCATE 1 /* as many bytes as the product of its arguments */
+#define TRACER_GPU_FREE 2     /* what its argument says; nothing if that is 0 */
+#define TRACER_GPU_WAIT 3
+#define TRACER_GPU_SWITCH 4 /* to another context of the driver */
+#define TRACER_GPU_COOKIE(does, library, first, second) ((does) | (library) << 8 | (first) << 16 | (second) << 24)
+
+/* The call that a thread is in. */
+struct tracer_gpu_call {
+	__u64 start_ns; /* of its process */
+	__u64 begun_ns;
+	__u64 stack;  /* where it began */
+	__u64 amount; /* of which its arguments speak */
+	__u32 pid;    /* as records say it */
+	__u16 library;
+	__u16 does; /* TRACER_GPU_*; 0: nobody knows any more */
+};
+
+struct tracer_gpu_key {
+	__u64 start_ns;
+	__u32 pid; /* as records say it */
+	__u32 reserved;
+};
+
+/* By calls that returned. */
+struct tracer_gpu_sums {
+	__u64 allocations; /* that succeeded, as frees and switches */
+	__u64 allocated_bytes;
+	__u64 failed_allocations;
+	__u64 frees;
+	__u64 waits; /* likewise those that the end of their thread cut short */
+	__u64 wait_ns;
+	__u64 context_switches;
+};
+
+#define TRACER_GPU_LIBRARIES 8
+struct tracer_gpu_user {
+	struct tracer_gpu_sums libraries[TRACER_GPU_LIBRARIES];
+	__u64 open; /* calls that threads are in */
+};
+
+#define TRACER_GPU_PATH_SIZE 224
+struct tracer_gpu_library {
+	__u64 inode; /* 0: there is none of this number */
+	__u32 device;
+	__u32 reserved;
+	char interface[16];		 /* ended by NUL, as the path */
+	char path[TRACER_GPU_PATH_SIZE]; /* when it was found */
+};
+
+struct tracer_wire_gpu_use {
+	struct tracer_wire_header header;
+	struct tracer_wire_identity identity;
+	struct tracer_gpu_sums sums;
+	struct tracer_gpu_library library;
+};
+TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_gpu_use) == 400, "wire layout");
+
 /* What a block device has done, since its family was attached. */
 #define TRACER_LATENCY_SLOTS 32
 struct tracer_device_sums {
@@ -496,6 +556,9 @@ struct tracer_context_totals {
 
 #define TRACER_LOSS_RING_SYSCALL_USE 0
 #define TRACER_LOSS_SYSCALL_TABLE 1 /* a call that could not be counted */
+
+#define TRACER_LOSS_RING_GPU_USE 0
+#define TRACER_LOSS_GPU_TABLE 1 /* a call that could not be counted */
 
 /* Actions of the filter maps. */
 #define TRACER_RULE_INCLUDE 1

@@ -208,6 +208,23 @@ struct SyscallUse {
   std::optional<std::int32_t> error;       ///< The errno of the last that failed.
 };
 
+/// What a process asked of a GPU's driver through one of its libraries, since it was followed: with snapshots where
+/// that has grown, and last when it ended; what lives on: the session.
+struct GpuUse {
+  static constexpr EventKind kKind = EventKind::kGpuUse;
+  std::uint64_t time_ns = 0;
+  std::shared_ptr<const Process> process;  ///< Never null: who called.
+  std::string interface;                   ///< "cuda" or "hip".
+  std::string library;                     ///< Path of the library when it was found.
+  std::uint64_t allocations = 0;           ///< Calls that got memory of the device, or that both can use.
+  std::uint64_t allocated_bytes = 0;       ///< What these asked for; what was freed meanwhile is in it.
+  std::uint64_t failed_allocations = 0;    ///< Calls that got none.
+  std::uint64_t frees = 0;                 ///< Calls that gave some back.
+  std::uint64_t waits = 0;                 ///< Calls that return when the device is done; with those under way.
+  std::uint64_t wait_ns = 0;               ///< From call to return, summed over threads.
+  std::uint64_t context_switches = 0;      ///< Calls that changed the thread's context or device.
+};
+
 /// How many events of one kind.
 struct KindCount {
   EventKind kind = EventKind::kNone;
@@ -249,10 +266,10 @@ namespace internal {
 template <class... E>
 struct TypeList {};
 /// The types of all events, the frequent ones first.
-using EventTypes =
-    TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample, SnapshotEnd, Loss,
-             SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange, OwnWork, OomKill, FileUse,
-             Connection, DeviceSample, ContainerStart, ContainerFinish, Finding, SyscallUse, GpuSample, HostSample>;
+using EventTypes = TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample,
+                            SnapshotEnd, Loss, SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange,
+                            OwnWork, OomKill, FileUse, Connection, DeviceSample, ContainerStart, ContainerFinish,
+                            Finding, SyscallUse, GpuSample, GpuUse, HostSample>;
 
 template <class E, class List>
 inline constexpr bool kIsIn = false;

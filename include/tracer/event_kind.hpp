@@ -36,6 +36,7 @@ enum class EventKind : std::uint16_t {
   kContainerStart = 600,
   kContainerFinish = 601,
   kGpuSample = 700,
+  kGpuUse = 701,
   kFinding = 800,
   kHostSample = 810,
   kSyscallUse = 900,

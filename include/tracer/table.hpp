@@ -36,6 +36,7 @@ enum class Table : std::uint8_t {
   kSyscalls,     ///< SyscallUse.
   kGpus,         ///< GpuSample.
   kHostSamples,  ///< HostSample.
+  kGpuUses,      ///< GpuUse: of each process and library the last one counts.
 };
 
 /// "processes", "programs" … Empty for an unknown value.

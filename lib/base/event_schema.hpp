@@ -276,6 +276,20 @@ struct Schema<GpuSample> {
 };
 
 template <>
+struct Schema<GpuUse> {
+  static constexpr std::string_view kName = "gpu_use";
+  static constexpr auto fields =
+      std::tuple(field(1, "time_ns", &GpuUse::time_ns, Unit::kNs), group(2, "process", &GpuUse::process, Shape::kFlat),
+                 field(3, "interface", &GpuUse::interface), field(4, "library", &GpuUse::library),
+                 field(5, "allocations", &GpuUse::allocations, Unit::kCount),
+                 field(6, "allocated_bytes", &GpuUse::allocated_bytes, Unit::kBytes),
+                 field(7, "failed_allocations", &GpuUse::failed_allocations, Unit::kCount),
+                 field(8, "frees", &GpuUse::frees, Unit::kCount), field(9, "waits", &GpuUse::waits, Unit::kCount),
+                 field(10, "wait_ns", &GpuUse::wait_ns, Unit::kNs),
+                 field(11, "context_switches", &GpuUse::context_switches, Unit::kCount));
+};
+
+template <>
 struct Schema<HostSample> {
   static constexpr std::string_view kName = "host_sample";
   static constexpr auto fields = std::tuple(

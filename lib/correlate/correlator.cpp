@@ -524,6 +524,12 @@ void Correlator::on(const GpuRecord& record, std::vector<Event>& events) {
 void Correlator::on(const HostRecord& record, std::vector<Event>&) { host_.add(record); }
 
 void Correlator::on(const EventRecord& record, std::vector<Event>& events) {
+  if (record.only_of_known) {
+    const TrackedProcess* const known = processes_.find(record.identity.pid, record.identity.start_ns);
+    if (known && known->announced && known->selection == Selection::kSelected)
+      events.push_back(record.event->about(known->process));
+    return;
+  }
   TrackedProcess& tracked = process_of(record.identity, std::nullopt, events);
   if (tracked.selection != Selection::kSelected) return;
   announce(tracked, events);

@@ -360,6 +360,7 @@ class UnjoinedEventOf final : public UnjoinedEvent {
 struct EventRecord {
   RecordIdentity identity;                     ///< Of the process.
   std::shared_ptr<const UnjoinedEvent> event;  ///< Never null.
+  bool only_of_known = false;                  ///< Not from a ring: nothing comes of it unless the process is known.
 };
 
 using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,

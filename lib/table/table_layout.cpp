@@ -37,11 +37,11 @@ std::vector<SourceRule> all_kinds() {
   return all;
 }
 
-const std::array<TableRule, 16>& rules() {
+const std::array<TableRule, 17>& rules() {
   using enum EventKind;
   // The last program of a process is the process's own; in samples `threads` are those alive; what a new program may do
   // is not of the one that ended.
-  static const std::array<TableRule, 16> all = {{
+  static const std::array<TableRule, 17> all = {{
       {.table = Table::kProcesses,
        .name = "processes",
        .sources = {{.kind = kProcessExit, .without = {"program.comm", "program.argv", "program.cwd"}},
@@ -82,6 +82,7 @@ const std::array<TableRule, 16>& rules() {
       {.table = Table::kSyscalls, .name = "syscalls", .sources = {{.kind = kSyscallUse}}},
       {.table = Table::kGpus, .name = "gpus", .sources = {{.kind = kGpuSample}}},
       {.table = Table::kHostSamples, .name = "host_samples", .sources = {{.kind = kHostSample}}},
+      {.table = Table::kGpuUses, .name = "gpu_uses", .sources = {{.kind = kGpuUse}}},
   }};
   return all;
 }

@@ -181,7 +181,7 @@ class Gpu(support.TestCase):
         gpu, = [family for family in families if family["name"] == "gpu"]
         self.assertTrue(gpu["available"])
         self.assertTrue(gpu["mechanism"].startswith("NVML 12.999.1 (driver 999.1) by tracer-gpu"), gpu["mechanism"])
-        self.assertIn("ok      GPUs: family gpu: memory and busy time by process, by NVML 12.999.1",
+        self.assertIn("ok      GPUs: family gpu: use by process, by NVML 12.999.1",
                       self.tracerd("check", binary=self.binary).stdout)
         self.say("refuse 999\n" + DEVICE)
         text = self.tracerd("check", binary=self.binary).stdout

@@ -4,6 +4,7 @@
 #include "truth_containers.hpp"
 #include "truth_crew.hpp"
 #include "truth_disks.hpp"
+#include "truth_gpu.hpp"
 #include "truth_io_uring.hpp"
 #include "truth_rare.hpp"
 #include "truth_files.hpp"
@@ -424,6 +425,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"many_peers", many_peers},
       {"many_files", many_files},
       {"make_calls", make_calls},
+      {"ask_gpu", ask_gpu},
       {"call_when_told", call_when_told},
       {"share_files", share_files},
       {"use_disk", use_disk},

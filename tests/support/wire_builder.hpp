@@ -265,6 +265,20 @@ inline Bytes syscall_use_record(const Who& who, std::uint32_t number, const Call
   return sized(std::move(bytes));
 }
 
+inline Bytes gpu_use_record(const Who& who, const tracer_gpu_sums& sums, const std::string& path,
+                            std::uint64_t time_ns = 2000) {
+  tracer_wire_gpu_use record{};
+  record.header = header_of(TRACER_WIRE_GPU_USE, who, time_ns);
+  record.identity = identity_of(who);
+  record.sums = sums;
+  record.library.inode = 5;
+  std::memcpy(record.library.interface, "cuda", 4);
+  std::memcpy(record.library.path, path.data(), std::min(path.size(), sizeof record.library.path));
+  Bytes bytes;
+  append(bytes, record);
+  return sized(std::move(bytes));
+}
+
 inline Bytes thread_record(const Who& who, const Thread& thread) {
   tracer_wire_thread record{};
   record.header = header_of(TRACER_WIRE_THREAD, who, thread.time_ns);

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         ContainerFinish as ContainerFinish, ContainerStart as ContainerStart, Context as Context,
         ContextChange as ContextChange, ContextTotals as ContextTotals, DeviceSample as DeviceSample,
         EVENT_KINDS as EVENT_KINDS, Event as Event, Evidence as Evidence, FailedProcess as FailedProcess,
-        FileUse as FileUse, Finding as Finding, GpuSample as GpuSample, Host as Host, HostSample as HostSample,
+        FileUse as FileUse, Finding as Finding, GpuSample as GpuSample, GpuUse as GpuUse, Host as Host, HostSample as HostSample,
         KindCount as KindCount, Label as Label, Ledger as Ledger, Loss as Loss, OomKill as OomKill,
         Overruled as Overruled, OwnWork as OwnWork, ProcessExec as ProcessExec, ProcessExit as ProcessExit,
         ProcessLedger as ProcessLedger, ProcessSample as ProcessSample, ProcessStart as ProcessStart,
@@ -66,7 +66,7 @@ _NAMES_IN = {
     "MissingPackageError NotPermittedError OutOfMemoryError Problem RecordingError RulesError ServiceError SessionClosedError TracerError "
     "UnsupportedKernelError WhatIfError",
     "_events": "AwaitedTask CgroupSample Connection ContainerFinish ContainerStart Context ContextChange ContextTotals "
-    "DeviceSample EVENT_KINDS Event Evidence FailedProcess FileUse Finding GpuSample Host HostSample KindCount "
+    "DeviceSample EVENT_KINDS Event Evidence FailedProcess FileUse Finding GpuSample GpuUse Host HostSample KindCount "
     "Label Ledger Loss OomKill Overruled OwnWork ProcessExec ProcessExit ProcessLedger ProcessSample ProcessStart "
     "ProgramAccount Progress Provenance Requested RunFinish RunStart SessionEnd SnapshotEnd SyscallUse TaskFinish "
     "TaskLedger TaskStart ToolSample",

@@ -2736,6 +2736,104 @@ class GpuSample(Event):
     """Memory of the GPU. In bytes. None when: likewise. Source: likewise; `mem_info_vram_total`."""
 
 
+class GpuUse(Event):
+    """What a process asked of a GPU's driver: memory, and to wait for the GPU."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "interface", "library", "allocations", "allocated_bytes",
+        "failed_allocations", "frees", "waits", "wait_ns", "context_switches",
+    )
+    kind: ClassVar[str] = "gpu_use"
+    time_ns: int
+    """When its last thread began to end; at a snapshot, and at the end of the session: when the sums were read. In
+    nanoseconds. Source: boot clock."""
+    pid: int
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
+    start_ns: int
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None if it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    interface: str
+    """`cuda` or `hip`. Source: `rules/gpu_libraries.toml`."""
+    library: str
+    """Path of the library, when it was found on the host, with links resolved. Source: the file's own path."""
+    allocations: int
+    """Calls that got memory of the GPU, or memory that GPU and host share. Source: calls that returned 0."""
+    allocated_bytes: int
+    """What these calls asked for, without what the driver added. What was freed meanwhile is in it: it is no peak. A
+    size that is not true, as the program can pass anything, counts as it is. In bytes. Source: the call's arguments."""
+    failed_allocations: int
+    """Calls that got none, as when the GPU's memory has run out. Source: calls that did not return 0."""
+    frees: int
+    """Calls that gave memory back. Those of a None pointer, which do nothing, don't count. Source: calls that returned
+    0."""
+    waits: int
+    """Calls of functions that return when the GPU has done what it was asked for: of a context, device, stream or
+    event, and copies from the GPU. Also those that returned an error. Those under way count: at a snapshot, and when
+    the end of the thread cuts them short."""
+    wait_ns: int
+    """How long these calls took, summed over threads; up to now for those under way. A thread that spins in the call
+    waits, too: the ledger has that as CPU time. In nanoseconds. Source: from call to return, by the boot clock."""
+    context_switches: int
+    """Calls that made another context, or device, the thread's own; also if it was that before. Source: calls that
+    returned 0."""
+
+
 class HostSample(Event):
     """What the host as a whole used since the last such event, and which part of it belonged to runs and tasks."""
 
@@ -2820,6 +2918,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "finding": Finding,
     "syscall_use": SyscallUse,
     "gpu_sample": GpuSample,
+    "gpu_use": GpuUse,
     "host_sample": HostSample,
 }
 """The class of each kind of events."""
@@ -2869,6 +2968,7 @@ __all__ = [
     "Finding",
     "SyscallUse",
     "GpuSample",
+    "GpuUse",
     "HostSample",
 ]
 
@@ -2913,6 +3013,7 @@ for _type in (
     Finding,
     SyscallUse,
     GpuSample,
+    GpuUse,
     HostSample,
 ):
     register(_type)

@@ -93,6 +93,11 @@ class Source:
         return self.table("gpus")
 
     @property
+    def gpu_uses(self) -> Table:
+        """What processes asked of a GPU's driver: of each process and library the last row counts. Needs the family gpu."""
+        return self.table("gpu_uses")
+
+    @property
     def host_samples(self) -> Table:
         """What the whole host used, from `watch --host` or a service: `host_sample`."""
         return self.table("host_samples")

@@ -27,7 +27,7 @@ __all__ = ["Batch", "NAMES", "Table", "sql"]
 
 NAMES = ("processes", "programs", "samples", "tasks", "runs", "events", "losses", "hosts", "files",
          "connections", "containers", "devices", "findings", "syscalls", "gpus",
-         "host_samples")
+         "host_samples", "gpu_uses")
 
 _ROWS_PER_BATCH = 65536
 _ROWS_SHOWN = 10

@@ -39,8 +39,7 @@ std::optional<CheckItem> gpu_item(const std::vector<FamilyState>& families) {
     item.name = "GPUs";
     item.required = false;
     item.available = true;
-    item.effect = fmt::format("family gpu: memory and busy time by process, by {}; it is loaded on request only",
-                              state.mechanism);
+    item.effect = fmt::format("family gpu: use by process, by {}; it is loaded on request only", state.mechanism);
     return item;
   }
   return std::nullopt;

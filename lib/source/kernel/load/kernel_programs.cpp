@@ -79,6 +79,8 @@ void KernelPrograms::attach() {
   for (const auto& family : loaded_) {
     try {
       family->attach();
+      const std::lock_guard lock(states_mutex_);
+      states_.at(family->id()).mechanism = family->mechanism();
     } catch (const Error& error) {
       if (family->id() == Family::kLifecycle) throw;
       family->detach();
