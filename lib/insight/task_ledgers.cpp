@@ -185,6 +185,13 @@ void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& a
   std::uint64_t polled_ns = member.last.poll_ns - std::min(member.last.poll_ns, poll_ns);
   const std::uint64_t socket_ns = take_off_polls(polled_ns, span.ledger.local_socket_ns);
   const std::uint64_t pipe_ns = take_off_polls(polled_ns, span.ledger.pipe_ns);
+  // Whom a wait was for is known once it is over: it may have begun in earlier spans.
+  member.read_wait_ns += span.ledger.pipe_read_ns;
+  member.write_wait_ns += span.ledger.pipe_write_ns;
+  const bool reads_from = account.ledger && account.ledger->pipe_read_peer_pid;
+  const bool writes_to = account.ledger && account.ledger->pipe_write_peer_pid;
+  const std::uint64_t read_wait_ns = reads_from ? std::exchange(member.read_wait_ns, 0) : 0;
+  const std::uint64_t write_wait_ns = writes_to ? std::exchange(member.write_wait_ns, 0) : 0;
   for (const auto& each : member.scopes) {
     span.pipe_peers = PipePeers::kUnknown;
     if (account.ledger) {
@@ -192,8 +199,8 @@ void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& a
       const PipePeers write = peers_of(*each, account.ledger->pipe_write_peer_pid, span.ledger.pipe_write_ns);
       const bool outside = read == PipePeers::kOutside || write == PipePeers::kOutside;
       span.pipe_peers = outside ? PipePeers::kOutside : read == PipePeers::kInside ? write : read;
-      add_wait(*each, span, account.ledger->pipe_read_peer_pid, span.ledger.pipe_read_ns);
-      add_wait(*each, span, account.ledger->pipe_write_peer_pid, span.ledger.pipe_write_ns);
+      add_wait(*each, span, account.ledger->pipe_read_peer_pid, read_wait_ns);
+      add_wait(*each, span, account.ledger->pipe_write_peer_pid, write_wait_ns);
     }
     if (socket_ns != 0) each->wall.poll_was(WallLedger::PollCause::kLocalSocket, member.last_ns, socket_ns);
     // What was for others of the task was no wait of it, and is not told from its polls.

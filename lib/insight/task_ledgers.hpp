@@ -119,6 +119,8 @@ class TaskLedgers {
     std::uint64_t begin_ns = 0;  ///< Since when it counts.
     std::uint64_t last_ns = 0;   ///< Up to where what it did is known.
     ProcessLedger last = {};
+    std::uint64_t read_wait_ns = 0;   ///< In pipes, for whom is not known yet.
+    std::uint64_t write_wait_ns = 0;  ///< Likewise.
     std::optional<std::uint32_t> cpus_allowed = {};
     std::shared_ptr<const Context> context = {};      ///< For which `scopes` were found.
     std::vector<std::shared_ptr<Scope>> scopes = {};  ///< That it is in, the innermost first.

@@ -193,9 +193,8 @@ class GpuCalls(support.TestCase):
         with open(go, "w", encoding="ascii"):
             pass
         self.assertEqual(running.wait(timeout=support.DEADLINE_SECONDS), 0)
-        uses = sorted(self.use_of(self.dump(path), 2), key=lambda use: use["allocations"])
-        self.assert_sums(uses[0], allocations=1, allocated_bytes=MIB)
-        self.assert_sums(uses[1], allocations=2, allocated_bytes=2 * MIB)
+        # To probe the new one takes CAP_SYS_ADMIN, which tracerd has dropped by then.
+        self.assert_sums(self.use_of(self.dump(path)), allocations=1, allocated_bytes=MIB)
 
     def test_what_finds_no_room_is_counted(self):
         _, events = self.gpu_trace(*self.caller("threads:4:cuStreamSynchronize,1000"), options=("--max-threads", "2"))

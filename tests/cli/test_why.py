@@ -157,7 +157,7 @@ class Why(support.TestCase):
         rows = {row["step"]: row for row in json.loads(self.tracerd("report", "--json", path).stdout)["tasks"]}
         self.assertEqual({step for step, row in rows.items() if "waits_for" in row}, {"use"})
         self.assertEqual(rows["use"]["waits_for"], use["waits_for"])
-        line = r"\ntask use \(a\) waited [23]\.\d+ s of its \S+ s for task make \(a\), by pipes\n"
+        line = r"\ntask use waited [23]\.\d+ s of its \S+ s for task make \(a\), by pipes\n"
         self.assertRegex(printed, line)
         self.assertRegex(self.tracerd("report", path).stdout, line)
 

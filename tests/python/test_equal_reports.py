@@ -34,7 +34,7 @@ def text_of(row, name):
     parts = [sign + form(row[name + end]) for sign, end in (("", ""), ("≥ ", "_at_least"), ("≤ ", "_at_most")) if name + end in row]
     if name == "failed" and parts in (["0"], ["≥ 0"]):
         return ""
-    if (name, parts) == ("processes", ["0"]):
+    if name == "processes" and parts in (["0"], ["≥ 0"]):
         return "-"
     return " ".join(parts) or "-"
 

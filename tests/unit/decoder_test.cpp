@@ -68,7 +68,7 @@ std::vector<Bytes> one_of_each_kind() {
           wire::file_use_record(kWho, {.path = "/a/b.tmp", .change = TRACER_FILE_RENAMED, .new_path = "/a/b.bam"}),
           wire::cgroup_end_record(5, 2500, 7),
           wire::syscall_use_record(kWho, 257, {.calls = 3, .failed = 1, .duration_ns = 900, .error = 2}),
-          wire::gpu_use_record(kWho, {.allocations = 1}, "/usr/lib/libcuda.so.1")};
+          wire::gpu_use_record(kWho, tracer_gpu_sums{1, 4096, 0, 0, 0, 0, 0}, "/usr/lib/libcuda.so.1")};
 }
 
 void set_header(Bytes& bytes, std::uint16_t kind, std::uint32_t size) {

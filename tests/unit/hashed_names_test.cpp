@@ -152,8 +152,8 @@ TEST_CASE("processes and programs that were shared are shared") {
 }
 
 TEST_CASE("of each text of an event it is decided whether it stays") {
-  // Names of programs (here an `exe` is in no folder), of runs and tasks, of cgroups and containers, of devices, and
-  // what the tracer itself says.
+  // Names of programs (here an `exe` is in no folder), of runs and tasks, of cgroups and containers, of devices and
+  // their drivers' libraries, and what the tracer itself says.
   const std::set<std::string> stays = {"advice",       "cause",         "cgroup",        "cgroup_hierarchy",
                                        "code",         "comm",          "confidence",    "container",
                                        "container_id", "device",        "device_name",   "disk_wait_device",
@@ -166,7 +166,8 @@ TEST_CASE("of each text of an event it is decided whether it stays") {
                                        "run_id",       "runtime",       "sample",        "scope",
                                        "severity",     "state",         "step",          "subject",
                                        "tag",          "task",          "task_id",       "text",
-                                       "tool",         "unit",          "value",         "within"};
+                                       "tool",         "unit",          "value",         "within",
+                                       "interface",    "library"};
   HashedNames names(kKey);
   std::set<std::string> found;
   for (const Event& event : sample_events::all())

@@ -1453,9 +1453,13 @@ class TaskFinish(Event):
     end_ns: int
     """When its last process ended. In nanoseconds."""
     exit_code: int | None
-    """The leader's status, as in `process_exit`. None when: its end was not seen."""
+    """The leader's status, as in `process_exit`. Of attempts inside one process: of the last that process's, of others
+    that of the shell command that failed. None when: its end was not seen; of an attempt that was tried again: no
+    command of it failed."""
     exit_signal: int | None
-    """The leader's status, as in `process_exit`. None when: its end was not seen."""
+    """The leader's status, as in `process_exit`. Of attempts inside one process: of the last that process's, of others
+    that of the shell command that failed. None when: its end was not seen; of an attempt that was tried again: no
+    command of it failed."""
     processes: int
     """Processes that ended in it."""
     engine_processes: int
@@ -1611,9 +1615,13 @@ class RunFinish(Event):
     end_ns: int
     """When its last process ended. In nanoseconds."""
     exit_code: int | None
-    """The leader's status, as in `process_exit`. None when: its end was not seen."""
+    """The leader's status, as in `process_exit`. Of attempts inside one process: of the last that process's, of others
+    that of the shell command that failed. None when: its end was not seen; of an attempt that was tried again: no
+    command of it failed."""
     exit_signal: int | None
-    """The leader's status, as in `process_exit`. None when: its end was not seen."""
+    """The leader's status, as in `process_exit`. Of attempts inside one process: of the last that process's, of others
+    that of the shell command that failed. None when: its end was not seen; of an attempt that was tried again: no
+    command of it failed."""
     processes: int
     """Processes that ended in it."""
     engine_processes: int
@@ -1709,7 +1717,8 @@ class RunFinish(Event):
     tasks: int
     """For a run: the tasks that finished in it."""
     failed_tasks: int
-    """Tasks whose leader ended by a signal or with a status other than 0."""
+    """Tasks whose leader ended by a signal or with a status other than 0, and attempts that were tried again inside one
+    process."""
     begin_ns: int
     """When it began: the leader's start; for a command that waited to be followed (`tracerd run`, `tracer::Command`),
     its exec. In nanoseconds."""
@@ -2077,8 +2086,8 @@ class FileUse(Event):
     path_cut: bool
     """The beginning of the path is missing: it is longer, or its mount was taken off meanwhile."""
     folded: str | None
-    """Several files in one event: `unlinked` (their names were gone before the last close) or `others` (beyond 1,024 of
-    a process, or 65,536 of all that live; or the record with the path was lost). None when: it is one file."""
+    """Several files in one event: `unlinked` (their names were gone before the last close) or `others` (beyond those
+    that are told apart, as above; or the record with the path was lost). None when: it is one file."""
     device: int | None
     """Number of the file system, as the kernel has it: major number << 20 | minor number. None when: `folded`. Source:
     `i_sb->s_dev`."""

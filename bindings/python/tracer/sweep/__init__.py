@@ -93,7 +93,7 @@ def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequen
     known = read_rules(os.fspath(rules) if rules is not None else BUILT_IN)
     result = Sweep()
     inventory = Inventory(notes=result.notes)
-    for path in map(os.fspath, inventories):
+    for path in [os.fspath(each) for each in inventories]:
         # Before the first look, the folder that keeps them has none.
         if save is None or os.path.realpath(path) != os.path.realpath(save) or os.path.isdir(path) and os.listdir(path):
             inventory.read(path)

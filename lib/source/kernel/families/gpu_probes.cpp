@@ -119,14 +119,12 @@ GpuProbes::GpuProbes(FamilySetup& setup) {
                  "could not be tried: allocations and waits for GPUs are not counted",
                  "use Linux 6.14 or later, or a stable release of 6.12 or 6.13 with that mended",
                  {}});
-}
-
-void GpuProbes::attach() {
-  skeleton_.attach(Family::kGpu);
-  attached_ = true;
+  // Now, as the kernel asks for CAP_SYS_ADMIN, which programs drop before they attach the rest.
   find_kept();
   look();
 }
+
+void GpuProbes::attach() { skeleton_.attach(Family::kGpu); }
 
 /// Nobody has seen the returns of calls that an earlier process began to count.
 void GpuProbes::find_kept() {
@@ -151,11 +149,11 @@ void GpuProbes::detach() noexcept {
   for (Probed& probed : probed_)
     while (!probed.links.empty()) probed.links.pop_back();
   skeleton_.detach();
-  attached_ = false;
+  looks_ = false;
 }
 
 void GpuProbes::look() {
-  if (!attached_) return;
+  if (!looks_) return;
   for (const DriverLibrary& library : driver_libraries(GpuLibraryRules::builtin())) probe(library);
   const std::lock_guard lock(mutex_);
   looked_ = true;
@@ -213,6 +211,12 @@ void GpuProbes::probe_functions(const DriverLibrary& library, std::uint32_t numb
     if (error == ENOENT) continue;
     probed.links.clear();
     probed.functions = 0;
+    if (error == EACCES || error == EPERM)
+      return give_up({ErrorCode::kPermission,
+                      error,
+                      fmt::format("{} can't be probed without CAP_SYS_ADMIN: its calls are not counted", library.path),
+                      "start the session as root, when the library is there",
+                      {}});
     return give_up({ErrorCode::kProgramRefused, error < 4000 ? error : 0,
                     fmt::format("{} of {} can't be probed: its calls are not counted", function.name, library.path),
                     "run `tracerd check`; report the detail if it finds nothing missing", log.tail()});

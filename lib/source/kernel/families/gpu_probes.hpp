@@ -80,7 +80,7 @@ class GpuProbes {
   void give_up(Problem problem);
 
   Skeleton<gpu_bpf> skeleton_;
-  bool attached_ = false;
+  bool looks_ = true;
   std::vector<Probed> probed_;
   Uses told_;
   mutable std::mutex mutex_;
