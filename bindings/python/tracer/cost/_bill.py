@@ -18,7 +18,6 @@ __all__ = ["Bill", "read_bills"]
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _MONEY = ("billed", "effective", "list", "split_used", "split_unused", "list_split_used", "list_split_unused", "unused")
 _TIMES = ("start", "end")
-_PERIOD = "coalesce(try_cast(period AS TIMESTAMPTZ)::VARCHAR, period)"
 _REPEATED = ("error", "once", "all", "newest")
 
 
@@ -137,8 +136,8 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
     names = [row[0] for row in connection.execute("DESCRIBE read").fetchall() if row[0] not in ("file", "row")]
     if repeated == "newest" and len(paths) > 1:
         dropped = connection.execute(
-            f"""DELETE FROM read USING (SELECT payer, {_PERIOD} AS period, max(file) AS newest FROM read GROUP BY ALL) AS n
-            WHERE read.payer IS NOT DISTINCT FROM n.payer AND {_PERIOD.replace('period', 'read.period')} IS NOT DISTINCT FROM n.period AND
+            f"""DELETE FROM read USING (SELECT payer, {_time_of('period')} AS period, max(file) AS newest FROM read GROUP BY ALL) AS n
+            WHERE read.payer IS NOT DISTINCT FROM n.payer AND {_time_of('read.period')} IS NOT DISTINCT FROM n.period AND
             read.file < n.newest""").fetchone()[0]
         if dropped:
             bill.notes.append(f"{dropped} lines of older files were replaced: of a billing period, the file named last counts")
@@ -165,12 +164,17 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
             bill.notes.append(f"{same} lines are like another of their file in all columns: they have no id, and count")
 
 
+def _time_of(column: str) -> str:
+    """The same however it is written; a text that is no time is itself."""
+    return f"coalesce(try_cast({column} AS TIMESTAMPTZ)::VARCHAR, {column})"
+
+
 def _value_of(name: str) -> str:
     """The same of a CSV and of a Parquet file, which write it differently."""
     if name in (*_MONEY, "hours"):
         return f"try_cast({name} AS DECIMAL(38, {PLACES}))"
     if name in (*_TIMES, "period"):
-        return f'coalesce(try_cast("{name}" AS TIMESTAMPTZ)::VARCHAR, "{name}")'
+        return _time_of(f'"{name}"')
     if name == "tags":
         value = "json_extract_string(tags, '$.' || to_json(k)::VARCHAR)"
         return f"CASE WHEN json_valid(tags) THEN list_sort(list_transform(json_keys(tags), lambda k: k || '=' || coalesce({value}, ''))) END"
