@@ -70,10 +70,12 @@ bool Housekeeper::active(Family family) const {
 }
 
 void Housekeeper::take_snapshot(Clock::time_point now) {
+  // Also where nobody asks: else it would be kept of all that live.
+  const bool begun = pipeline_.take_begun();
   if (!snapshots_wanted_) return;
   const bool may_rest = may_rest_.load();
   if (woken_.exchange(false) || !may_rest) snapshot_clock_.wake(now);
-  if (pipeline_.take_begun()) snapshot_clock_.moves(now);
+  if (begun) snapshot_clock_.moves(now);
   if (!snapshot_clock_.due(now)) return;
   const std::uint64_t before_ns = snapshots_cpu_ns_.value();
   {

@@ -28,11 +28,6 @@ constexpr std::uint32_t kMostUsers = 1024;
 constexpr std::uint32_t kMostCalls = 4096;
 
 template <std::size_t size>
-std::string text_in(const char (&bytes)[size]) {
-  return {bytes, ::strnlen(bytes, size)};
-}
-
-template <std::size_t size>
 void put_text(char (&bytes)[size], std::string_view text) {
   std::memcpy(bytes, text.data(), std::min(text.size(), size - 1));
 }
@@ -155,8 +150,6 @@ void GpuProbes::detach() noexcept {
 void GpuProbes::look() {
   if (!looks_) return;
   for (const DriverLibrary& library : driver_libraries(GpuLibraryRules::builtin())) probe(library);
-  const std::lock_guard lock(mutex_);
-  looked_ = true;
 }
 
 void GpuProbes::probe(const DriverLibrary& library) {
@@ -322,7 +315,7 @@ std::optional<Problem> GpuProbes::problem() const {
 
 bool GpuProbes::works() const {
   const std::lock_guard lock(mutex_);
-  return !looked_ || !mechanism_.empty();
+  return !mechanism_.empty();
 }
 
 std::string GpuProbes::mechanism() const {

@@ -49,7 +49,7 @@ class GpuProbes {
   // From any thread.
   const bpf_object& object() const noexcept { return skeleton_.object(); }
   std::optional<Problem> problem() const;
-  /// False: it has looked, and there is no library that it could probe.
+  /// False: there is no library that it could probe.
   bool works() const;
   /// "uprobes on libcuda.so.550.54 (18 functions)"; empty: on none.
   std::string mechanism() const;
@@ -84,7 +84,6 @@ class GpuProbes {
   std::vector<Probed> probed_;
   Uses told_;
   mutable std::mutex mutex_;
-  bool looked_ = false;
   std::optional<Problem> problem_;
   std::string mechanism_;
 };
