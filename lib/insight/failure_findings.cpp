@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/tool_name.hpp"
 #include "context/declared_task.hpp"
 #include "insight/end_words.hpp"
 #include "insight/process_spans.hpp"
@@ -22,9 +23,7 @@ constexpr std::int32_t kNotExecutable = 126;
 constexpr std::size_t kMostNamed = 4;
 constexpr std::size_t kMostCalled = 3;
 
-std::string tool_of(const Process& process) {
-  return process.program->tool.value_or(process.program->comm.value_or("?"));
-}
+std::string tool_of(const Process& process) { return known_tool(*process.program).value_or("?"); }
 
 /// As it was called, and without what it runs: "timeout", not "timeout sort"; "pkill", not the "pgrep" that it is.
 std::string program_of(const Process& process) {

@@ -7,6 +7,7 @@
 #include "base/evidence_text.hpp"
 #include "base/key_hash.hpp"
 #include "base/quantities.hpp"
+#include "base/tool_name.hpp"
 #include "context/task_name.hpp"
 
 namespace tracer::internal {
@@ -116,7 +117,7 @@ void FindingBook::report(const FindingDraft& draft, std::uint64_t time_ns, std::
   if (draft.process) {
     finding.pid = draft.process->pid;
     finding.start_ns = draft.process->start_ns;
-    finding.tool = draft.process->program->tool ? draft.process->program->tool : draft.process->program->comm;
+    finding.tool = known_tool(*draft.process->program);
   }
   finding.first_ns = known == open_.end() ? draft.first_ns : std::min(known->second.finding.first_ns, draft.first_ns);
   finding.last_ns = draft.last_ns;

@@ -11,6 +11,7 @@
 
 #include <tracer/summary.hpp>
 
+#include "base/tool_name.hpp"
 #include "context/failure_chains.hpp"
 
 namespace tracer::internal {
@@ -51,7 +52,7 @@ class Failures {
                          std::optional<std::string>, std::optional<bool>>;
   static Key key_of(const FailureOrigin& origin) {
     const Program& program = *origin.process->program;
-    return {program.tool.value_or(program.comm.value_or("")),
+    return {known_tool(program).value_or(""),
             origin.exit_code,
             origin.exit_signal,
             origin.core_dumped,

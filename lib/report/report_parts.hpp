@@ -13,6 +13,7 @@
 
 #include <tracer/report.hpp>
 
+#include "base/tool_name.hpp"
 #include "report/report_part.hpp"
 #include "report/touched.hpp"
 #include "report/waste.hpp"
@@ -23,12 +24,8 @@ inline std::optional<std::string> text_or_absent(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-inline std::optional<std::string> known_tool(const Process& process) {
-  return process.program->tool ? process.program->tool : process.program->comm;
-}
-
-inline std::optional<std::string> known_tool(const std::shared_ptr<const Process>& process) {
-  return process ? known_tool(*process) : std::nullopt;
+inline std::optional<std::string> known_tool_of(const std::shared_ptr<const Process>& process) {
+  return process ? known_tool(*process->program) : std::nullopt;
 }
 
 template <double Pipeline::*kShare>
@@ -166,7 +163,7 @@ struct ReportPart<Failure> {
                  part_key("oom_killed", &Failure::oom_killed, "", "unknown, as in `process_exit`",
                           "the kernel killed it because memory had run out"),
                  part_key(
-                     "sent_by", [](const Failure& failure) { return known_tool(failure.sent_by); }, "",
+                     "sent_by", [](const Failure& failure) { return known_tool_of(failure.sent_by); }, "",
                      "the kernel sent it, or not known", "the tool that sent the signal"),
                  part_key("count", &Failure::count, "", "never", "how many failed so"),
                  part_key("passed_on", &Failure::passed_on, "", "never",
@@ -178,12 +175,12 @@ struct ReportPart<Failure> {
                      [](const Failure& failure) {
                        std::vector<std::string> tools;
                        for (const auto& process : failure.passed_on_by)
-                         tools.push_back(known_tool(process).value_or("?"));
+                         tools.push_back(known_tool_of(process).value_or("?"));
                        return tools;
                      },
                      "", "none, or not known", "tools that passed on the first, from its parent on up, at most 8"),
                  part_key(
-                     "ignored_by", [](const Failure& failure) { return known_tool(failure.ignored_by); }, "",
+                     "ignored_by", [](const Failure& failure) { return known_tool_of(failure.ignored_by); }, "",
                      "nobody, or not known", "the tool that ignored the first"));
 };
 

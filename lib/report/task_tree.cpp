@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/tool_name.hpp"
 #include "context/layers.hpp"
 #include "context/task_name.hpp"
 #include "report/identities.hpp"
@@ -63,7 +64,7 @@ std::string counted_as(const Context& context, const ProgramAccount& program) {
 
 std::string counted_as(const OwnWork& work) {
   const Program& program = *work.process->program;
-  return program.tool.value_or(program.comm.value_or(kNoTool)) + " (this process)";
+  return known_tool(program).value_or(kNoTool) + " (this process)";
 }
 
 TaskTree::Node& TaskTree::below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,

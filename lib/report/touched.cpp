@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/tool_name.hpp"
+
 namespace tracer::internal {
 namespace {
 
@@ -63,9 +65,7 @@ void make_room(Entries& entries, const BytesOf& bytes_of_entry) {
   });
 }
 
-std::string name_of_tool(const Process& process) {
-  return process.program->tool.value_or(process.program->comm.value_or("?"));
-}
+std::string name_of_tool(const Process& process) { return known_tool(*process.program).value_or("?"); }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "base/words.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -64,16 +65,6 @@ bool is_option(std::string_view word) { return word.size() > 1 && word.front() =
 bool is_assignment(std::string_view word) {
   const auto equals = word.find('=');
   return equals != std::string_view::npos && equals != 0 && word.find('/') > equals;
-}
-
-std::vector<std::string> split_words(std::string_view text) {
-  std::vector<std::string> words;
-  for (std::size_t at = text.find_first_not_of(" \t"); at < text.size(); at = text.find_first_not_of(" \t", at)) {
-    const std::size_t end = std::min(text.find_first_of(" \t", at), text.size());
-    words.emplace_back(text.substr(at, end - at));
-    at = end;
-  }
-  return words;
 }
 
 /// As mktemp and the like make it: digits among letters, or letters of both cases. Words and dates are not like that.
@@ -289,8 +280,8 @@ std::string ToolRules::launch(const Rule& rule, std::string_view shown, Argument
       }
       if (holds(rule.file_options, key)) return run_value(Kind::kProgram, attached, i);
       if (holds(rule.split_options, key)) {
-        const std::vector<std::string> words = split_words(value_at(attached, i));
-        std::vector<std::string> all(words);
+        const std::vector<std::string_view> words = words_of(value_at(attached, i), " \t");
+        std::vector<std::string> all(words.begin(), words.end());
         const std::size_t next = std::min(i + (attached ? 1 : 2), rest.size());
         all.insert(all.end(), rest.begin() + static_cast<std::ptrdiff_t>(next), rest.end());
         return depth < kMaxDepth ? launch(rule, shown, all, depth + 1) : bounded(shown);

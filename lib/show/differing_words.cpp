@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "show/differing_words.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -16,16 +15,6 @@ struct Tool {
 };
 
 }  // namespace
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(" \t\n\r\f\v", at), text.size());
-    if (end > at) words.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
 
 std::vector<std::string> differing_words(const std::vector<ToolWords>& commands) {
   std::map<std::string, Tool> tools;

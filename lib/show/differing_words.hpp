@@ -2,12 +2,9 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tracer::internal {
-
-std::vector<std::string> words_of(std::string_view text);
 
 /// A command, by its tool.
 struct ToolWords {

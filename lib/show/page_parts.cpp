@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/tool_name.hpp"
 #include "report/identities.hpp"
 #include "show/certificate_text.hpp"
 #include "show/figures.hpp"
@@ -30,7 +31,7 @@ std::string command_text(const Program& program) {
 }
 
 std::string tool_text(const Program& program) {
-  return visible(program.tool.value_or(program.comm.value_or(kUnknownFigure)), kMostNameLength);
+  return visible(known_tool(program).value_or(kUnknownFigure), kMostNameLength);
 }
 
 /// A list with heads, or a text.

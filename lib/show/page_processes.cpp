@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/words.hpp"
 #include "report/time_shares.hpp"
 #include "show/differing_words.hpp"
 #include "show/figures.hpp"
@@ -25,7 +26,10 @@ std::string status_of(const ListedProcess& process) {
 /// Of each command the words that not all of its tool have.
 std::vector<std::string> differing_texts(const std::vector<ListedProcess>& processes) {
   std::vector<ToolWords> commands;
-  for (const ListedProcess& each : processes) commands.push_back({each.tool, words_of(each.command)});
+  for (const ListedProcess& each : processes) {
+    const auto words = words_of(each.command);
+    commands.push_back({each.tool, {words.begin(), words.end()}});
+  }
   return differing_words(commands);
 }
 

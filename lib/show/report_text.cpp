@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/tool_name.hpp"
 #include "report/task_tree.hpp"
 #include "report/waste.hpp"
 #include "report/waste_cost.hpp"
@@ -51,7 +52,7 @@ std::string command_of(const Process& process) {
 }
 
 std::string tool_of(const Process& process) {
-  return printable(process.program->tool.value_or(process.program->comm.value_or("?")), kMostNameWidth);
+  return printable(known_tool(*process.program).value_or("?"), kMostNameWidth);
 }
 
 /// Of SIGSEGV, SIGPIPE and the like only the kernel is the sender, as everybody knows.

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/words.hpp"
 #include "context/task_name.hpp"
 #include "show/character_width.hpp"
 #include "show/differing_words.hpp"
@@ -28,7 +29,8 @@ ShortNames::ShortNames(const std::vector<ReportNode>& tree) {
   collect_launched(tree, rows);
   std::vector<ToolWords> commands;
   for (const ReportRow* row : rows) {
-    ToolWords command{std::string(launcher_of(row->task)), words_of(*row->task.task)};
+    const auto words = words_of(*row->task.task);
+    ToolWords command{std::string(launcher_of(row->task)), {words.begin(), words.end()}};
     if (row->task.run_key) command.tool += ' ' + to_string(*row->task.run_key);
     if (!command.words.empty()) command.tool += ' ' + command.words.front();
     commands.push_back(std::move(command));

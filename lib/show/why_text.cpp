@@ -12,6 +12,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/tool_name.hpp"
 #include "context/task_name.hpp"
 #include "show/critical_path_text.hpp"
 #include "show/figures.hpp"
@@ -53,7 +54,7 @@ std::string ended_text(const std::optional<std::int32_t>& code, const std::optio
 }
 
 std::string tool_name_of(const Process& process) {
-  return printable(process.program->tool.value_or(process.program->comm.value_or("?")), kMostSubjectName);
+  return printable(known_tool(*process.program).value_or("?"), kMostSubjectName);
 }
 
 std::string place_of(const Subjects& subjects, const Context& context, bool with_task) {

@@ -174,6 +174,14 @@ const Finding* with_code(const std::vector<Finding>& all, const std::string& cod
   return nullptr;
 }
 
+ProcessExit oom_killed(ProcessExit exit) {
+  exit.exit_code.reset();
+  exit.exit_signal = SIGKILL;
+  exit.exit_signal_sender = "kernel";
+  exit.oom_killed = true;
+  return exit;
+}
+
 }  // namespace
 
 TEST_CASE("a child that failed in a task that ended well is a silent failure") {
@@ -243,12 +251,7 @@ TEST_CASE("an OOM kill names the limit") {
   kill.limit_bytes = 100u << 20;
   kill.peak_bytes = 100u << 20;
   scene.add(kill);
-  ProcessExit exit = scene.ended(20, 50);
-  exit.exit_code.reset();
-  exit.exit_signal = SIGKILL;
-  exit.exit_signal_sender = "kernel";
-  exit.oom_killed = true;
-  scene.add(exit);
+  scene.add(oom_killed(scene.ended(20, 50)));
   const auto found = scene.findings();
   REQUIRE(found.size() == 1);
   CHECK(found[0].code == "oom_kill");
@@ -267,12 +270,7 @@ TEST_CASE("an OOM kill names who asked for more memory, if that was another") {
     kill.process = scene.process(20);
     kill.allocator_pid = allocator;
     scene.add(kill);
-    ProcessExit exit = scene.ended(20, 50);
-    exit.exit_code.reset();
-    exit.exit_signal = SIGKILL;
-    exit.exit_signal_sender = "kernel";
-    exit.oom_killed = true;
-    scene.add(exit);
+    scene.add(oom_killed(scene.ended(20, 50)));
     REQUIRE(scene.findings().size() == 1);
     CHECK(scene.findings()[0].text == std::string("star (pid 20) was killed by the kernel, in task ALIGN (S1): "
                                                   "memory ran out") +
@@ -517,12 +515,7 @@ TEST_CASE("a task that may have got more than before is not said to fail alike")
     const Requested same{.memory_bytes = 1u << 30, .time_ns = 1};
     for (const std::uint32_t attempt : {1u, 2u}) {
       scene.begin(20 + attempt, 10, 5 * attempt, "star");
-      ProcessExit exit = scene.ended(20 + attempt, 50 * attempt);
-      exit.exit_code.reset();
-      exit.exit_signal = SIGKILL;
-      exit.exit_signal_sender = "kernel";
-      exit.oom_killed = true;
-      scene.add(exit);
+      scene.add(oom_killed(scene.ended(20 + attempt, 50 * attempt)));
       scene.finish(100 * attempt, 137, attempt, same);
     }
     CHECK(with_code(scene.findings(), "retried_alike") == nullptr);

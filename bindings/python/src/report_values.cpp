@@ -148,7 +148,7 @@ void put_process(py::dict& fields, const Process& process) {
   const Program& program = *process.program;
   fields["pid"] = process.pid;
   fields["start_ns"] = process.start_ns;
-  fields["tool"] = maybe_text(internal::known_tool(process));
+  fields["tool"] = maybe_text(internal::known_tool(program));
   fields["exe"] = maybe_text(program.exe);
   fields["argv"] = argv_of(program);
 }

@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "base/words.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -24,17 +25,6 @@ constexpr std::size_t kMostDmi = 256;
 /// Machines with thousands of CPUs and interrupts have long ones.
 constexpr std::size_t kMostProc = 16u << 20;
 constexpr std::uint64_t kSectorBytes = 512;
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  constexpr std::string_view kBlanks = " \t:";
-  std::vector<std::string_view> words;
-  for (std::size_t at = 0; (at = line.find_first_not_of(kBlanks, at)) != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = end;
-  }
-  return words;
-}
 
 std::optional<std::uint64_t> number_in(const std::vector<std::string_view>& words, std::size_t place) {
   return place < words.size() ? parse_number<std::uint64_t>(words[place]) : std::nullopt;
@@ -45,7 +35,7 @@ template <class Each>
 void for_each_line(std::string_view text, Each each) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const auto words = words_of(text.substr(0, end));
+    const auto words = words_of(text.substr(0, end), " \t:");
     if (!words.empty() && !each(words)) return;
     text.remove_prefix(std::min(end + 1, text.size()));
   }

@@ -49,8 +49,8 @@ void take_sums(const tracer_file_sums& sums, FileUseRecord& record) {
 
 /// "fuse.sshfs" as in /proc/PID/mountinfo.
 std::optional<std::string> filesystem_of(const tracer_wire_file_use& wire) {
-  const std::string kind(wire.filesystem, ::strnlen(wire.filesystem, sizeof wire.filesystem));
-  const std::string subtype(wire.subtype, ::strnlen(wire.subtype, sizeof wire.subtype));
+  const std::string kind = text_in(wire.filesystem);
+  const std::string subtype = text_in(wire.subtype);
   if (kind.empty()) return std::nullopt;
   return subtype.empty() ? kind : kind + '.' + subtype;
 }

@@ -30,7 +30,7 @@ bool take_file(std::span<const std::byte> bytes, FileRecord& record) {
   record.fd = wire.fd;
   record.readable = wire.readable != 0;
   record.writable = wire.writable != 0;
-  record.name.assign(wire.name, ::strnlen(wire.name, sizeof wire.name));
+  record.name = text_in(wire.name);
   return true;
 }
 

@@ -26,7 +26,7 @@ bool take_identity(const tracer_wire_header& header, const tracer_wire_identity&
   identity.cgroup_id = wire.cgroup_id;
   if (wire.pid_namespace != 0) identity.pid_namespace = wire.pid_namespace;
   if (wire.mount_namespace != 0) identity.mount_namespace = wire.mount_namespace;
-  identity.comm.assign(wire.comm, ::strnlen(wire.comm, sizeof wire.comm));
+  identity.comm = text_in(wire.comm);
   return take_hierarchy(wire.hierarchy, identity.hierarchy);
 }
 

@@ -35,6 +35,12 @@ inline std::string_view text_after(std::span<const std::byte> bytes, std::size_t
   return {reinterpret_cast<const char*>(bytes.data()) + fixed, bytes.size() - fixed};
 }
 
+/// Up to its NUL, or its end.
+template <std::size_t size>
+std::string text_in(const char (&bytes)[size]) {
+  return {bytes, ::strnlen(bytes, size)};
+}
+
 inline std::optional<std::uint64_t> unless_zero(std::uint64_t value) noexcept {
   if (value == 0) return std::nullopt;
   return value;
