@@ -191,8 +191,15 @@ class Texts(WithFolder):
 
     def test_the_example_is_right_with_every_key(self):
         text = re.sub(r"(?m)^#(?=[a-z\[])", "", (ROOT / "packaging/tracerd.toml").read_text())
+        own = self.folder / "named by the example"
+        own.mkdir()
+        for rules in ("engines.toml", "secrets.toml"):
+            shutil.copy(ROOT / "rules" / rules, own)
+        for here, there in (("/etc/tracer", own), ("/var/lib/tracer", own), ("alice", "root"), ("lab", "root")):
+            self.assertIn(f'"{here}', text)
+            text = text.replace(f'"{here}', f'"{there}')
         path = self.folder / "all.toml"
-        path.write_text(text.replace('"alice"', '"root"').replace('"lab"', '"root"'))
+        path.write_text(text)
         self.assertIn("no mistakes", output_of(self.folder / "extracted/usr/bin/tracerd", "serve", "--check", "--config", path))
 
 
