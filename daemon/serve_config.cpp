@@ -48,7 +48,7 @@ void read_path(const toml::table& table, std::string_view key, bool may_be_empty
   const toml::node* node = table.get(key);
   if (node == nullptr) return;
   const std::string text = node->value_exact<std::string>().value_or("?");
-  if ((text.empty() && !may_be_empty) || (!text.empty() && text.front() != '/'))
+  if ((text.empty() && !may_be_empty) || (!text.empty() && text.front() != '/') || text.find('\0') != std::string::npos)
     mistakes.add(line_of(*node), fmt::format("\"{}\" must be an absolute path", key));
   path = text;
 }
@@ -133,21 +133,25 @@ void read_socket(const toml::table& table, ServeConfig& config, RuleMistakes& mi
     mistakes.add(line_of(*last), "\"path\" and \"admin_path\" must be two sockets");
 }
 
-void check_folder(const toml::table& table, const std::filesystem::path& folder, RuleMistakes& mistakes) {
+/// The unit makes it before the service starts (StateDirectory=).
+constexpr const char* kStateFolder = "/var/lib/tracer";
+
+void check_folder(const toml::table& table, std::string_view key, const std::filesystem::path& folder,
+                  RuleMistakes& mistakes) {
   std::error_code error;
-  if (std::filesystem::is_directory(folder, error)) return;
+  if (folder == kStateFolder || std::filesystem::is_directory(folder, error)) return;
   const bool is_there = !error || error != std::errc::no_such_file_or_directory;
-  mistakes.add(line_of(*table.get("folder")), fmt::format("\"folder\": {} {}", folder.string(),
-                                                          !is_there ? "is not there"
-                                                          : error   ? error.message()
-                                                                    : "is no folder"));
+  mistakes.add(line_of(*table.get(key)), fmt::format("\"{}\": {} {}", key, folder.string(),
+                                                     !is_there ? "is not there"
+                                                     : error   ? error.message()
+                                                               : "is no folder"));
 }
 
 void read_recordings(const toml::table& table, ServeConfig::Recordings& recordings, bool with_folders,
                      RuleMistakes& mistakes) {
   check_keys(table, "[recordings]", {"folder", "file_mib", "files", "max_age_hours"}, mistakes);
   read_path(table, "folder", true, recordings.folder, mistakes);
-  if (with_folders && recordings.folder.is_absolute()) check_folder(table, recordings.folder, mistakes);
+  if (with_folders && recordings.folder.is_absolute()) check_folder(table, "folder", recordings.folder, mistakes);
   std::uint64_t file_mib = recordings.file_bytes >> 20;
   read_number(table, "file_mib", 1, 1 << 20, file_mib, mistakes);
   recordings.file_bytes = file_mib << 20;
@@ -231,6 +235,8 @@ ServeConfig parse_serve_config(std::string_view text, std::string_view origin, b
     if (const auto* history = table_of(root, "history", mistakes)) {
       check_keys(*history, "[history]", {"file"}, mistakes);
       read_path(*history, "file", true, config.history, mistakes);
+      if (with_folders && config.history.is_absolute())
+        check_folder(*history, "file", config.history.parent_path(), mistakes);
     }
     if (const auto* limits = table_of(root, "limits", mistakes)) read_limits(*limits, config.limits, mistakes);
     tracer::internal::for_each_table(root, "share", mistakes,

@@ -36,9 +36,13 @@ std::string text_of_losses(const json& losses) {
 }
 
 std::string text_of_user(const json& user) {
-  std::string text = fmt::format("user {}: {} connections, {} subscriptions, {} announcements, {} labels, {} bytes",
-                                 number(user, "uid"), number(user, "connections"), number(user, "subscriptions"),
-                                 number(user, "announcements"), number(user, "labels"), number(user, "bytes"));
+  const auto count = [&user](const char* key, const char* one, const char* many) {
+    return format_count(number(user, key), one, many);
+  };
+  std::string text = fmt::format(
+      "user {}: {}, {}, {}, {}, {}", number(user, "uid"), count("connections", "connection", "connections"),
+      count("subscriptions", "subscription", "subscriptions"), count("announcements", "announcement", "announcements"),
+      count("labels", "label", "labels"), format_bytes(number(user, "bytes")));
   if (const auto dropped = number(user, "dropped_events"); dropped != 0)
     text += fmt::format("; {} events dropped", dropped);
   if (const auto refused = number(user, "refused"); refused != 0)
@@ -72,12 +76,21 @@ std::string text_of(const json& status) {
   if (const auto refused = number(status, "refused_connections"); refused != 0)
     text += fmt::format(", {} refused", refused);
   text += "\ntraces:";
-  for (const json& family : list_in(status, "families"))
-    text += fmt::format(" {}{}", printable(family.value("family", "?")), family.value("active", false) ? "" : " (off)");
+  std::string off;
+  for (const json& family : list_in(status, "families")) {
+    const std::string name = printable(family.value("family", "?"));
+    const bool is_active = family.value("active", false);
+    text += fmt::format(" {}{}", name, is_active ? "" : " (off)");
+    const json problem = object_in(family, "problem");
+    if (!is_active && problem.contains("message"))
+      off += fmt::format("off:    {}: {}\n", name, printable(problem.value("message", "?")));
+  }
+  text += '\n' + off;
   const json cost = object_in(status, "cost");
-  text += fmt::format("\ncost:   {:.1f} s of CPU time, {:.1f} MiB of memory; {} events\n",
-                      static_cast<double>(number(cost, "cpu_ns")) / 1e9,
-                      static_cast<double>(number(cost, "memory_bytes")) / (1 << 20), number(status, "events"));
+  text += fmt::format("cost:   {:.1f} s of CPU time", static_cast<double>(number(cost, "cpu_ns")) / 1e9);
+  if (cost.contains("memory_bytes"))
+    text += fmt::format(", {:.1f} MiB of memory", static_cast<double>(number(cost, "memory_bytes")) / (1 << 20));
+  text += fmt::format("; {} events\n", number(status, "events"));
   text += fmt::format("lost:   {}\n", text_of_losses(object_in(status, "losses")));
   for (const json& user : list_in(status, "users")) text += text_of_user(user);
   const json recordings = object_in(status, "more").value("recordings", json());

@@ -35,8 +35,8 @@ struct QueueOptions {
   std::size_t capacity_bytes = 64u << 20;
   WhenFull when_full = WhenFull::kDropOldest;
   /// First delivers RunStart, TaskStart and ProcessStart of everything that is followed and lives when the queue joins,
-  /// with their original times and the context known by now; then all new events. Has no effect for sources other than
-  /// the kernel.
+  /// with their original times and the context known by now; then all new events. Has no effect for recordings and
+  /// FakeSources.
   bool living_first = false;
 };
 

@@ -160,19 +160,20 @@ class TRACER_EXPORT Session {
   /// once. Labeled processes are followed even if no include rule matches, unless the filter excludes them. Inside the
   /// scope of another label, this one counts; an empty context stands for the labels of the calling process. Two scopes
   /// with equal contexts are one task: give each a task_id to separate them. Costs a few system calls. May be called
-  /// before start(), and then holds for forks after start(). Does nothing for sources other than the kernel, and after
-  /// the end. Throws Error(kInvalidArgument) beyond max_contexts or max_labeled_threads.
+  /// before start(), and then holds for forks after start(). Does nothing for recordings and FakeSources, and after the
+  /// end. Throws Error: kInvalidArgument beyond max_contexts or max_labeled_threads; by a service also kNoService,
+  /// kServiceRefused.
   [[nodiscard]] ThreadLabel label_thread(const Context& context);
   /// Until a label is set or resumed, processes that the calling thread forks get no thread label, even if an outer
   /// scope or the thread's creator has one: only the filter takes them in, with the labels of the calling process. May
-  /// be called before start(). Does nothing for sources other than the kernel, and after the end. Costs as much as
+  /// be called before start(). Does nothing for recordings and FakeSources, and after the end. Costs as much as
   /// ThreadLabel::resume().
   void unlabel_thread() noexcept;
 
   /// Reports what this process itself consumed between two moments, in the task with these labels, or in none, as an
   /// OwnWork event. Only the caller knows which part of its threads' time belonged to a task; parts must not overlap.
   /// Call it before the label of the task ends, so that its TaskFinish includes the work. Does nothing if the session
-  /// does not follow this process, for sources other than the kernel, and after the end. Any thread.
+  /// does not follow this process, for recordings and FakeSources, and after the end. Any thread.
   void report_own_work(const Context& task, const OwnWork& work);
 
   /// Announces which run or task processes belong to, before they begin or while they live; ContextChange reports the

@@ -79,7 +79,7 @@ Account to_account(const RawAccount& raw, const RecordFlags& flags) noexcept {
   account.voluntary_switches = raw.voluntary_switches;
   account.involuntary_switches = raw.involuntary_switches;
   if (flags.lost_threads) {
-    forget_parts(account, flags.unknown_parts);
+    forget_parts(account, raw.unknown_parts);
     return account;
   }
   account.run_queue_ns = raw.run_queue_ns;
@@ -90,7 +90,7 @@ Account to_account(const RawAccount& raw, const RecordFlags& flags) noexcept {
   account.storage_read_bytes = raw.storage_read_bytes;
   account.storage_written_bytes = raw.storage_written_bytes;
   account.storage_cancelled_bytes = raw.storage_cancelled_bytes;
-  forget_parts(account, flags.unknown_parts);
+  forget_parts(account, raw.unknown_parts);
   return account;
 }
 

@@ -25,8 +25,8 @@ std::shared_ptr<const Cgroup> CgroupTable::set(Hierarchy hierarchy, std::uint64_
 std::shared_ptr<const Cgroup> CgroupTable::part(Hierarchy hierarchy, std::uint64_t id) {
   const auto found = cgroups_.find({hierarchy, id});
   if (found != cgroups_.end()) return found->second;
-  if (find_path_)
-    if (auto path = find_path_(hierarchy, id)) return set(hierarchy, id, std::move(*path));
+  if (host_ != nullptr)
+    if (auto path = host_->cgroup_path(hierarchy, id)) return set(hierarchy, id, std::move(*path));
   if (forgotten_keys_.erase({hierarchy, id}) != 0) forgotten_.add(1);
   if (cgroups_.size() >= room_until_) make_room();
   auto cgroup = std::make_shared<Cgroup>();

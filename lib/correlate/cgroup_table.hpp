@@ -13,6 +13,7 @@
 #include <tracer/process.hpp>
 
 #include "base/counter.hpp"
+#include "source/host_questions.hpp"
 #include "source/records.hpp"
 
 namespace tracer::internal {
@@ -22,12 +23,11 @@ namespace tracer::internal {
 /// once.
 class CgroupTable {
  public:
-  /// The path of a cgroup that exists now; absent: it does not.
-  using FindPath = std::function<std::optional<std::string>(Hierarchy hierarchy, std::uint64_t id)>;
   static constexpr std::size_t kCapacity = 4096;
 
-  explicit CgroupTable(FindPath find_path = {}, std::size_t capacity = kCapacity)
-      : find_path_(std::move(find_path)), capacity_(capacity), room_until_(capacity) {}
+  /// `host`: outlives it; null: nobody knows paths.
+  explicit CgroupTable(const HostQuestions* host = nullptr, std::size_t capacity = kCapacity)
+      : host_(host), capacity_(capacity), room_until_(capacity) {}
 
   /// Its path is known now. The part that new processes in it share. Never null.
   std::shared_ptr<const Cgroup> set(Hierarchy hierarchy, std::uint64_t id, std::string path);
@@ -49,7 +49,7 @@ class CgroupTable {
   };
   void make_room();
 
-  FindPath find_path_;
+  const HostQuestions* host_;
   std::size_t capacity_;
   std::size_t room_until_;  ///< Entries until the next look for ones that nobody holds.
   std::unordered_map<Key, std::shared_ptr<const Cgroup>, Hash> cgroups_;

@@ -24,6 +24,7 @@
 #include "correlate/sample_table.hpp"
 #include "rules/secret_rules.hpp"
 #include "rules/tool_rules.hpp"
+#include "source/host_questions.hpp"
 #include "source/records.hpp"
 #include "source/track_as.hpp"
 
@@ -55,8 +56,8 @@ class Correlator {
   };
   enum class Folding { kNone, kOfMany };  ///< Whether many processes of one tool are reported as one aggregate.
 
-  Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, SampleTable::ReadPss read_pss = {},
-             CgroupTable::FindPath find_path = {});
+  /// `host`: outlives it; null: nobody answers.
+  Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, HostQuestions* host = nullptr);
 
   void use(UserIds user_ids) { resolver_.use(std::move(user_ids)); }
   /// Notes there from now on for which users root's processes work.

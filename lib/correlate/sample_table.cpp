@@ -85,7 +85,7 @@ SampleTable::Pids SampleTable::sharing() const {
 
 /// Each of those gets its share.
 void SampleTable::share_out_memory() {
-  if (!read_pss_) return;
+  if (host_ == nullptr) return;
   Pids pids = sharing();
   const auto until = std::chrono::steady_clock::now() + most_time_for_shares_;
   // One that ends meanwhile leaves its share to the others: all are read again, until nothing has changed.
@@ -97,13 +97,13 @@ void SampleTable::share_out_memory() {
 
 /// Where the share of one can't be read it has all of its files; who has ended by now is reported as that.
 void SampleTable::share_out_files() {
-  if (!read_pss_) return;
+  if (host_ == nullptr) return;
   const auto until = std::chrono::steady_clock::now() + most_time_for_shares_;
   for (auto& [pid, each] : samples_) {
     ProcessSample& sample = each.sample;
     if (sample.pss_bytes || sample.rss_file_bytes.value_or(0) < kLeastFileBytes) continue;
     if (resident_bytes(sample) > kMostFileBytesToWalk || std::chrono::steady_clock::now() >= until) continue;
-    if (const auto share = read_pss_(pid); share.value_or(0) != 0) sample.pss_bytes = share;
+    if (const auto share = host_->pss_bytes(pid); share.value_or(0) != 0) sample.pss_bytes = share;
   }
 }
 
@@ -114,7 +114,7 @@ bool SampleTable::read_shares(Pids& pids, std::chrono::steady_clock::time_point 
   };
   bool changed = false;
   std::erase_if(pids, [&](std::uint32_t pid) {
-    const auto share = in_time(pid) ? read_pss_(pid) : std::nullopt;
+    const auto share = in_time(pid) ? host_->pss_bytes(pid) : std::nullopt;
     samples_[pid].sample.pss_bytes = share;
     if (!share) forget_memory(pid);
     if (share == std::uint64_t{0}) {
@@ -126,7 +126,7 @@ bool SampleTable::read_shares(Pids& pids, std::chrono::steady_clock::time_point 
   if (pids.empty()) return true;
   if (changed || !in_time(*pids.begin())) return false;
   const std::uint64_t first = *samples_[*pids.begin()].sample.pss_bytes;
-  const std::uint64_t again = read_pss_(*pids.begin()).value_or(0);
+  const std::uint64_t again = host_->pss_bytes(*pids.begin()).value_or(0);
   return std::max(first, again) - std::min(first, again) <= first / 100;
 }
 

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "correlate/account.hpp"
 #include "correlate/progress_table.hpp"
+#include "source/host_questions.hpp"
 #include "source/records.hpp"
 
 namespace tracer::internal {
@@ -21,15 +21,12 @@ namespace tracer::internal {
 /// Adds up what one snapshot's records tell of each living process. One thread at a time.
 class SampleTable {
  public:
-  /// A living process's proportional share of the memory that it has in common with others, in bytes. 0: it has ended.
-  /// Absent: not to be read.
-  using ReadPss = std::function<std::optional<std::uint64_t>(std::uint32_t pid)>;
-
   /// For all shares of a snapshot: the kernel's ring fills meanwhile.
   static constexpr std::chrono::milliseconds kMostTimeForShares{200};
 
-  explicit SampleTable(ReadPss read_pss, std::chrono::milliseconds most_time_for_shares = kMostTimeForShares)
-      : read_pss_(std::move(read_pss)), most_time_for_shares_(most_time_for_shares) {}
+  /// `host`: outlives it; null: nobody knows shares of memory.
+  explicit SampleTable(HostQuestions* host, std::chrono::milliseconds most_time_for_shares = kMostTimeForShares)
+      : host_(host), most_time_for_shares_(most_time_for_shares) {}
 
   /// `before`: what of its sums is not its own. `calls_before_exec`: as in living_account().
   void add(const ThreadRecord& record, std::shared_ptr<const Process> process, std::optional<std::uint64_t> attached_ns,
@@ -66,7 +63,7 @@ class SampleTable {
   bool read_shares(Pids& pids, std::chrono::steady_clock::time_point until);
   void forget_memory(std::uint32_t pid);
 
-  ReadPss read_pss_;
+  HostQuestions* host_;
   std::chrono::milliseconds most_time_for_shares_;
   Samplings samples_;
   ProgressTable progress_;

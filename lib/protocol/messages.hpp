@@ -193,6 +193,9 @@ struct SubscribeReply {
   std::optional<std::uint64_t> stream = {};
 };
 
+/// A JSON list, as in the reply to a hello.
+std::string families_text(const std::vector<FamilyState>& families);
+
 /// One line with its end: {"ok":true}.
 std::string ok_line();
 std::string to_line(const HelloReply& reply);

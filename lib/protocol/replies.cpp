@@ -31,9 +31,9 @@ void read_members(const Json& object, T& value, const Fields& fields) {
   std::apply([&](const auto&... each) { (read_key(object, each.first, value.*each.second), ...); }, fields);
 }
 
-std::string line_of(const JsonOut& object) {
-  return object.dump(-1, ' ', false, JsonOut::error_handler_t::replace) + '\n';
-}
+std::string text_of(const JsonOut& value) { return value.dump(-1, ' ', false, JsonOut::error_handler_t::replace); }
+
+std::string line_of(const JsonOut& object) { return text_of(object) + '\n'; }
 
 JsonOut ok() { return {{"ok", true}}; }
 
@@ -41,6 +41,48 @@ JsonOut object_of_problem(const Problem& problem) {
   JsonOut object = {{"code", to_string(problem.code)}, {"message", problem.what}};
   if (!problem.fix.empty()) object["fix"] = problem.fix;
   return object;
+}
+
+JsonOut families_as_json(const std::vector<FamilyState>& families) {
+  JsonOut list = JsonOut::array();
+  for (const FamilyState& state : families) {
+    JsonOut family = {{"family", to_string(state.family)}, {"active", state.active}, {"mechanism", state.mechanism}};
+    if (state.problem) family["problem"] = object_of_problem(*state.problem);
+    list.push_back(std::move(family));
+  }
+  return list;
+}
+
+bool is_known(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::kInternal:
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kPermission:
+    case ErrorCode::kNoBtf:
+    case ErrorCode::kKernelTooOld:
+    case ErrorCode::kProgramRefused:
+    case ErrorCode::kFilterNamesNothing:
+    case ErrorCode::kContradiction:
+    case ErrorCode::kNoMemory:
+    case ErrorCode::kOverBudget:
+    case ErrorCode::kFileUnreadable:
+    case ErrorCode::kNotARecording:
+    case ErrorCode::kNewerSchema:
+    case ErrorCode::kCorruptRecording:
+    case ErrorCode::kFileUnwritable:
+    case ErrorCode::kInvalidRules:
+    case ErrorCode::kInCallback:
+    case ErrorCode::kOlderSchema:
+    case ErrorCode::kPidNamespace:
+    case ErrorCode::kNoGpu:
+    case ErrorCode::kCommandNotFound:
+    case ErrorCode::kCommandNotExecutable:
+    case ErrorCode::kNoSuchUser:
+    case ErrorCode::kNoService:
+    case ErrorCode::kServiceVersion:
+    case ErrorCode::kServiceRefused: return true;
+  }
+  return false;
 }
 
 /// A code that this version does not know is that of a refusal.
@@ -52,9 +94,7 @@ Problem problem_from(const Json& object) {
   read_key(object, "fix", problem.fix);
   int number = 0;
   if (code.size() == 6 && code.starts_with("TRC")) std::from_chars(code.data() + 3, code.data() + code.size(), number);
-  for (const int known : {100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112,
-                          113, 114, 115, 116, 117, 118, 120, 121, 122, 140, 141, 142})
-    if (number == known) problem.code = static_cast<ErrorCode>(number);
+  if (is_known(static_cast<ErrorCode>(number))) problem.code = static_cast<ErrorCode>(number);
   if (problem.what.empty()) problem.what = "the service refused a request, and does not say why";
   return problem;
 }
@@ -92,6 +132,8 @@ std::string events_line(std::string_view name, const std::vector<E>& events) {
 
 }  // namespace
 
+std::string families_text(const std::vector<FamilyState>& families) { return text_of(families_as_json(families)); }
+
 std::string ok_line() { return line_of(ok()); }
 
 std::string to_line(const HelloReply& reply) {
@@ -101,12 +143,7 @@ std::string to_line(const HelloReply& reply) {
   object["session_id"] = reply.session_id;
   object["uid"] = reply.uid;
   object["sees"] = reply.sees_all ? "all" : "own";
-  object["families"] = JsonOut::array();
-  for (const FamilyState& state : reply.families) {
-    JsonOut family = {{"family", to_string(state.family)}, {"active", state.active}, {"mechanism", state.mechanism}};
-    if (state.problem) family["problem"] = object_of_problem(*state.problem);
-    object["families"].push_back(std::move(family));
-  }
+  object["families"] = families_as_json(reply.families);
   object["host"] = object_of(reply.host);
   return line_of(object);
 }

@@ -57,9 +57,9 @@ void Service::go_on() {
     if (pushed == last.pushed && given == last.given) return;
     last = {pushed, given};
     // Rather than that the ring fills: after a kill, what is here alone would be missed, and counted.
-    if (reader->control()->unreleased_share() > kMostUnreleased) {
+    if (reader->kernel_side()->unreleased_share() > kMostUnreleased) {
       keeping.spool().note_released(before + pushed);
-      reader->control()->release(given);
+      reader->kernel_side()->release(given);
     }
     const std::lock_guard lock(mail->mutex);
     if (!mail->rounds.empty() && mail->rounds.back().pushed == pushed) {
@@ -94,7 +94,7 @@ void Service::deliver_round(const std::vector<std::uint64_t>& given) {
     feed_sinks(round_);
     round_.clear();
   }
-  if (!given.empty()) reader_->control()->release(given);
+  if (!given.empty()) reader_->kernel_side()->release(given);
   if (!keeping->spool().wants_living() || asked_living_) return;
   asked_living_ = true;
   with_living([this, keeping](std::span<const Event> living) {

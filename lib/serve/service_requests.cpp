@@ -340,22 +340,16 @@ std::string Service::status_for(const Sight& sight, const Statistics& statistics
   append_json_text(text, host_.session_id);
   const auto out = std::back_inserter(text);
   const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - began_);
-  fmt::format_to(out, ",\"pid\":{},\"uptime_s\":{},\"families\":[", ::getpid(), uptime.count());
-  bool first = true;
-  for (const FamilyState& family : reader_->families()) {
-    fmt::format_to(out, "{}{{\"family\":\"{}\",\"active\":{}}}", first ? "" : ",", to_string(family.family),
-                   family.active);
-    first = false;
-  }
+  fmt::format_to(out, ",\"pid\":{},\"uptime_s\":{},\"families\":{}", ::getpid(), uptime.count(),
+                 families_text(reader_->families()));
   // Of all threads: of the session, of this service and its workers, and of sinks.
-  fmt::format_to(out, "],\"events\":{},\"cost\":{{\"cpu_ns\":{}", statistics.events,
-                 clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+  fmt::format_to(out, ",\"events\":{},\"cost\":{{\"cpu_ns\":{}", statistics.events, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
   if (statistics.cost.kernel_ns) fmt::format_to(out, ",\"kernel_ns\":{}", *statistics.cost.kernel_ns);
   if (statistics.cost.memory_bytes) fmt::format_to(out, ",\"memory_bytes\":{}", *statistics.cost.memory_bytes);
   if (statistics.cost.kernel_memory_bytes)
     fmt::format_to(out, ",\"kernel_memory_bytes\":{}", *statistics.cost.kernel_memory_bytes);
   text += "},\"losses\":{";
-  first = true;
+  bool first = true;
   for (const auto& [cause, count] : statistics.losses) {
     if (!first) text += ',';
     append_json_text(text, cause);

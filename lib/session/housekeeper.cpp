@@ -27,18 +27,19 @@ bool follows_the_host(const SessionOptions& options) {
 
 Housekeeper::Housekeeper(const SessionOptions& options, Source& source, Pipeline& pipeline, const View& session)
     : source_(source),
-      control_(source.control()),
+      snapshots_(source.snapshots()),
+      kernel_side_(source.kernel_side()),
       pipeline_(pipeline),
       session_(session),
-      snapshots_wanted_(control_ != nullptr && wanted(options, Family::kSnapshots)),
+      snapshots_wanted_(snapshots_ != nullptr && wanted(options, Family::kSnapshots)),
       snapshot_clock_(std::clamp(options.sample_interval, std::chrono::milliseconds(0), kLongestInterval)),
       budget_(options.max_cost_share),
-      has_budget_(control_ != nullptr && options.max_cost_share.has_value()) {
+      has_budget_(snapshots_ != nullptr && options.max_cost_share.has_value()) {
   if (snapshots_wanted_ && source.tier() == Tier::kKernel && follows_the_host(options)) host_.emplace();
 }
 
 void Housekeeper::start(Clock::time_point now) {
-  if (control_ != nullptr)
+  if (source_.tracker() != nullptr)
     for (const FamilyInfo& info : kFamilies)
       if (!active(info.family)) pipeline_.stop(info.family);
   snapshot_clock_.start(now);
@@ -64,7 +65,7 @@ void Housekeeper::work(Clock::time_point now, bool hurries) {
 }
 
 bool Housekeeper::active(Family family) const {
-  for (const FamilyState& state : control_->families())
+  for (const FamilyState& state : source_.families())
     if (state.family == family) return state.active;
   return false;
 }
@@ -93,7 +94,7 @@ void Housekeeper::snapshot(Correlator::Folding folding, bool with_host) {
   pipeline_.begin_snapshot(folding);
   if (with_host) pipeline_.record(host_->read());
   try {
-    control_->snapshot(pipeline_, true);
+    snapshots_->snapshot(pipeline_, true);
   } catch (const Error&) {
     // The source has counted it.
     pipeline_.abandon_snapshot();
@@ -120,9 +121,10 @@ void Housekeeper::report_losses() {
 
 void Housekeeper::keep_to_budget() {
   if (!has_budget_) return;
-  const std::map<Family, std::uint64_t> kernel_ns = control_->kernel_ns();
+  std::map<Family, std::uint64_t> kernel_ns;
+  if (kernel_side_ != nullptr) kernel_ns = kernel_side_->kernel_ns();
   std::map<Family, Budget::Cost> families;
-  for (const FamilyState& state : control_->families()) {
+  for (const FamilyState& state : source_.families()) {
     if (!state.active) continue;
     Budget::Cost& cost = families[state.family];
     // What the iterators cost in the kernel is the reader's CPU time already.
@@ -134,19 +136,19 @@ void Housekeeper::keep_to_budget() {
   }
   const auto family = budget_.check({boot_time_ns(), session_.reader_cpu_ns(), std::move(families)});
   if (!family) return;
-  control_->shed(*family, {ErrorCode::kOverBudget,
-                           0,
-                           "family " + std::string(to_string(*family)) + " was disabled: the session cost " +
-                               std::to_string(static_cast<int>(budget_.share() * 100)) + " % of a CPU",
-                           "raise SessionOptions::max_cost_share, or follow fewer processes",
-                           {}});
+  source_.shed(*family, {ErrorCode::kOverBudget,
+                         0,
+                         "family " + std::string(to_string(*family)) + " was disabled: the session cost " +
+                             std::to_string(static_cast<int>(budget_.share() * 100)) + " % of a CPU",
+                         "raise SessionOptions::max_cost_share, or follow fewer processes",
+                         {}});
   pipeline_.stop(*family);
   if (*family == Family::kSnapshots) snapshots_wanted_ = false;
 }
 
 void Housekeeper::finish() {
   if (source_.ends_itself()) return;
-  if (control_ != nullptr) snapshot(Correlator::Folding::kNone, host_.has_value());
+  if (snapshots_ != nullptr) snapshot(Correlator::Folding::kNone, host_.has_value());
   if (Desk* const desk = source_.desk()) ask_for_last_samples(*desk);
   // What they wait for from now on is not seen.
   pipeline_.stop(Family::kWaits);

@@ -73,7 +73,8 @@ class Housekeeper {
   void keep_to_budget();
 
   Source& source_;
-  Control* control_;  ///< Null: nothing can be asked of the source.
+  Snapshots* snapshots_;     ///< Null: the source takes none.
+  KernelSide* kernel_side_;  ///< Null: the source has none.
   Pipeline& pipeline_;
   const View& session_;
   bool snapshots_wanted_;

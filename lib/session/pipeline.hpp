@@ -30,13 +30,12 @@ namespace tracer::internal {
 class Pipeline final : public Feed {
  public:
   /// `kernel_helps`: a part of the filter is decided before records come. `max_processes` are remembered at one time.
-  /// `insight`: null: nothing is concluded from the events. `followed`: null: the kernel adds up. `names`: null: events
-  /// show names as they are.
+  /// `host`: outlives it; null: nobody answers. `insight`: null: nothing is concluded from the events. `followed`:
+  /// null: the kernel adds up. `names`: null: events show names as they are.
   Pipeline(Correlator::Rules rules, const Filter& filter, bool kernel_helps, std::size_t max_processes,
-           SampleTable::ReadPss read_pss, CgroupTable::FindPath find_path, std::unique_ptr<Insight> insight,
-           std::unique_ptr<Followed> followed, std::unique_ptr<HashedNames> names)
-      : correlator_(std::move(rules), FilterEvaluator(filter, kernel_helps), max_processes, std::move(read_pss),
-                    std::move(find_path)),
+           HostQuestions* host, std::unique_ptr<Insight> insight, std::unique_ptr<Followed> followed,
+           std::unique_ptr<HashedNames> names)
+      : correlator_(std::move(rules), FilterEvaluator(filter, kernel_helps), max_processes, host),
         replay_filter_(FilterEvaluator(filter, false, followed == nullptr), max_processes),
         insight_(std::move(insight)),
         followed_(std::move(followed)),

@@ -11,7 +11,6 @@
 #include "base/proc_stat.hpp"
 #include "base/quiet_thread.hpp"
 #include "session/session_setup.hpp"
-#include "source/proc/proc_memory.hpp"
 #include "source/proc/proc_text.hpp"
 
 namespace tracer::internal {
@@ -35,28 +34,14 @@ std::size_t most_remembered(const SessionOptions& options) {
   return 4 * std::min(options.max_processes, std::numeric_limits<std::size_t>::max() / 4);
 }
 
-/// Takes about 100 microseconds a process.
-SampleTable::ReadPss pss_reader(Control* control) {
-  if (control == nullptr) return {};
-  return [control](std::uint32_t pid) {
-    control->keep_up();
-    return read_pss_bytes(pid);
-  };
-}
-
-CgroupTable::FindPath path_finder(Control* control) {
-  if (control == nullptr) return {};
-  return [control](Hierarchy hierarchy, std::uint64_t id) { return control->cgroup_path(hierarchy, id); };
-}
-
 /// A recording that has findings keeps its own.
 std::unique_ptr<Insight> insight_of(const SessionOptions& options, Source& source) {
   if (!options.findings || !source.wants_findings()) return nullptr;
   const HostInfo& host = source.host();
-  Control* const control = source.control();
-  auto insight = std::make_unique<Insight>(host.cpu_count, control == nullptr ? nullptr : control->scope_counts());
+  KernelSide* const kernel = source.kernel_side();
+  auto insight = std::make_unique<Insight>(host.cpu_count, kernel == nullptr ? nullptr : kernel->scope_counts());
   // What is full now says nothing of events of another time, or of another host.
-  if (source.control() != nullptr || source.desk() != nullptr) insight->ask_for_space();
+  if (source.tracker() != nullptr || source.desk() != nullptr) insight->ask_for_space();
   if (!options.history.empty()) insight->use(std::make_unique<SessionHistory>(options.history), host.wall_offset_ns);
   return insight;
 }
@@ -85,12 +70,13 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
                const HostInfo& host)
     : options_(std::move(options)),
       source_(std::move(source)),
-      control_(source_->control()),
+      tracker_(source_->tracker()),
+      kernel_side_(source_->kernel_side()),
       desk_(source_->desk()),
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
       pipeline_(rules_of(options_, contexts_, host, rule_problems_), options_.filter, source_->filters(),
-                most_remembered(options_), pss_reader(control_), path_finder(control_), insight_of(options_, *source_),
+                most_remembered(options_), source_->questions(), insight_of(options_, *source_),
                 followed_of(*source_, options_), options_.hash_paths ? std::make_unique<HashedNames>() : nullptr),
       housekeeper_(options_, *source_, pipeline_, *this),
       label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }) {
@@ -126,7 +112,7 @@ void Reader::start() {
 void Reader::go_on(Left left) {
   for (LeftProcess& each : left.processes) {
     if (options_.hash_paths) each.process = with_words_of_proc(each.process);
-    const auto held = control_->held_by_kernel(each.process->pid, each.process->start_ns);
+    const auto held = kernel_side_->held(each.process->pid, each.process->start_ns);
     if (!held) continue;
     each.context_id = held->context_id;
     each.program_start_ns = held->program_start_ns;
@@ -181,7 +167,7 @@ std::size_t Reader::round() {
     keep_pace();
     position = source_->position();
     batch_ = pipeline_.take_batch(std::move(batch_));
-    if (when_delivered_) given = control_->given();
+    if (when_delivered_) given = kernel_side_->given();
     newcomers = take_newcomers(false);
     if (!newcomers.empty()) living = pipeline_.living();
   }
@@ -391,7 +377,7 @@ void Reader::track(pid_t pid, const Context& context, TrackAs as) {
     return alarm_.ring();
   }
   const std::lock_guard turn(turn_);
-  if (control_ == nullptr || state_.load() == State::kFinished) return;
+  if (tracker_ == nullptr || state_.load() == State::kFinished) return;
   if (as) {
     // Its fork was sent before anybody could name it.
     const auto until = Housekeeper::Clock::now() + kLongestCatchUp;
@@ -403,7 +389,7 @@ void Reader::track(pid_t pid, const Context& context, TrackAs as) {
   housekeeper_.wake();
   const std::uint32_t number = contexts_->number_of(context);
   try {
-    control_->track(pid, number, pipeline_);
+    tracker_->track(pid, number, pipeline_);
   } catch (const Error& error) {
     const bool has_begun = error.code() != ErrorCode::kFilterNamesNothing && error.code() != ErrorCode::kPermission;
     if (has_begun) {
@@ -421,14 +407,14 @@ void Reader::track(pid_t pid, const Context& context, TrackAs as) {
 std::optional<Reader::OpenLabel> Reader::open_label(const Context& context, const Caller& caller) {
   if (desk_ != nullptr && in_own_process() && state_.load() != State::kFinished)
     return OpenLabel{desk_->open_label(context, caller)};
-  if (control_ == nullptr || !in_own_process() || state_.load() == State::kFinished) return std::nullopt;
+  if (tracker_ == nullptr || !in_own_process() || state_.load() == State::kFinished) return std::nullopt;
   housekeeper_.wake();
   const std::uint32_t number = number_of(context);
   OpenLabel label{0, number, number == 0 ? nullptr : contexts_->at(number)};
   // Before there are records of it.
   pipeline_.label_opens(label.context);
   try {
-    label.serial = control_->open_label(caller.tid, number);
+    label.serial = tracker_->open_label(caller.tid, number);
   } catch (...) {
     const std::uint64_t position = source_->end_position();
     pipeline_.label_ends(label.context, position);
@@ -459,7 +445,7 @@ std::uint32_t Reader::number_of(const Context& context) {
 
 void Reader::close_label(const OpenLabel& label) noexcept {
   if (desk_ != nullptr && in_own_process()) return desk_->close_label(label.serial);
-  if (!in_own_process() || !control_->close_label(label.serial)) return;
+  if (!in_own_process() || !tracker_->close_label(label.serial)) return;
   const std::uint64_t position = source_->end_position();
   pipeline_.label_ends(label.context, position);
   contexts_->give_back(label.number, position);
@@ -467,19 +453,19 @@ void Reader::close_label(const OpenLabel& label) noexcept {
 
 void Reader::resume_label(const OpenLabel& label, const Caller& caller) noexcept {
   if (!in_own_process()) return;
-  desk_ != nullptr ? desk_->resume_label(label.serial, caller) : control_->resume_label(caller.tid, label.serial);
+  desk_ != nullptr ? desk_->resume_label(label.serial, caller) : tracker_->resume_label(caller.tid, label.serial);
 }
 
 void Reader::disown_thread(const Caller& caller) noexcept {
   if (!in_own_process() || state_.load() == State::kFinished) return;
   if (desk_ != nullptr) desk_->disown_thread(caller);
-  if (control_ != nullptr) control_->disown_thread(caller.tid);
+  if (tracker_ != nullptr) tracker_->disown_thread(caller.tid);
 }
 
 void Reader::report_own_work(const Context& task, OwnWork work, const Caller& caller) {
   if (desk_ != nullptr && in_own_process() && state_.load() == State::kRunning)
     return desk_->report_own_work(task, work);
-  if (control_ == nullptr || !in_own_process() || state_.load() != State::kRunning) return;
+  if (tracker_ == nullptr || !in_own_process() || state_.load() != State::kRunning) return;
   const std::uint32_t number = contexts_->number_of(task);
   try {
     pipeline_.own_work(number == 0 ? nullptr : contexts_->at(number), caller.pid, std::move(work));
@@ -522,10 +508,11 @@ std::vector<ProcessSample> Reader::living_at_desk() {
 std::vector<ProcessSample> Reader::living() {
   if (desk_ != nullptr && in_own_process() && state_.load() == State::kRunning) return living_at_desk();
   const std::lock_guard turn(turn_);
-  if (control_ == nullptr || finished_.load()) return {};
+  Snapshots* const snapshots = source_->snapshots();
+  if (snapshots == nullptr || finished_.load()) return {};
   pipeline_.begin_query();
   try {
-    control_->snapshot(pipeline_, false);
+    snapshots->snapshot(pipeline_, false);
   } catch (...) {
     pipeline_.abandon_snapshot();
     throw;
@@ -572,7 +559,7 @@ Subscription Reader::subscribe(std::optional<EventKind> kind, std::function<void
 
 /// At once, or when what was read so far has been delivered to all others: then it is clear what lives.
 void Reader::add(bool living_first, std::function<void(std::span<const Event> living)> join) {
-  if (living_first && (control_ != nullptr || desk_ != nullptr) && state_.load() == State::kRunning) {
+  if (living_first && (tracker_ != nullptr || desk_ != nullptr) && state_.load() == State::kRunning) {
     const std::lock_guard lock(newcomers_mutex_);
     if (!newcomers_closed_) {
       newcomers_.push_back(std::move(join));
@@ -600,9 +587,9 @@ OwnCost Reader::cost() const {
   cost.cpu_ns = cpu_ns_.value() + outlets_.sinks_cpu_ns();
   cost.snapshots_cpu_ns = housekeeper_.snapshots_cpu_ns().value();
   cost.memory_bytes = resident_bytes();
-  if (control_ == nullptr) return cost;
-  cost.kernel_memory_bytes = control_->kernel_memory_bytes();
-  for (const auto& [family, ns] : control_->kernel_ns())
+  if (kernel_side_ == nullptr) return cost;
+  cost.kernel_memory_bytes = kernel_side_->kernel_memory_bytes();
+  for (const auto& [family, ns] : kernel_side_->kernel_ns())
     if (family != Family::kSnapshots) cost.kernel_ns = cost.kernel_ns.value_or(0) + ns;
   return cost;
 }
@@ -628,17 +615,14 @@ Statistics Reader::statistics() const {
 std::vector<ContextTotals> Reader::totals() const {
   if (desk_ != nullptr) return pipeline_.followed()->totals();
   std::vector<ContextTotals> all;
-  if (control_ == nullptr) return all;
-  for (const RawTotals& raw : control_->totals()) {
+  if (tracker_ == nullptr) return all;
+  for (const RawTotals& raw : tracker_->totals()) {
     const auto context = contexts_->at(raw.context_id);
     all.push_back(totals_of(raw, context ? *context : Context{}));
   }
   return all;
 }
 
-std::vector<FamilyState> Reader::families() const {
-  if (desk_ != nullptr) return desk_->families();
-  return control_ == nullptr ? std::vector<FamilyState>() : control_->families();
-}
+std::vector<FamilyState> Reader::families() const { return source_->families(); }
 
 }  // namespace tracer::internal

@@ -73,10 +73,11 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// Of the records' context ids.
   ContextTable& contexts() noexcept { return *contexts_; }
   /// Before start(). Called in each round, on the reader's thread, when its events are in all queues: with what
-  /// Control::given() said when they were taken.
+  /// KernelSide::given() said when they were taken.
   using Delivered = std::function<void(std::vector<std::uint64_t> given)>;
   void when_delivered(Delivered delivered) { when_delivered_ = std::move(delivered); }
-  Control* control() noexcept { return control_; }
+  /// Null: the source has none.
+  KernelSide* kernel_side() noexcept { return kernel_side_; }
   /// From any thread. See Housekeeper::let_rest().
   void let_rest(bool may) noexcept {
     housekeeper_.let_rest(may);
@@ -174,8 +175,9 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   const pid_t pid_ = ::getpid();
   const SessionOptions options_;
   const std::unique_ptr<Source> source_;
-  Control* const control_;  ///< Null: nothing can be asked of the source.
-  Desk* const desk_;        ///< Null: the session's callers are answered here.
+  Tracker* const tracker_;         ///< Null: the source follows nothing by itself.
+  KernelSide* const kernel_side_;  ///< Null: the source has none.
+  Desk* const desk_;               ///< Null: the session's callers are answered here.
   const std::shared_ptr<ContextTable> contexts_;
   Alarm alarm_;
   Outlets outlets_;

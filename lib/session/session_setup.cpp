@@ -60,23 +60,18 @@ bool wanted(const SessionOptions& options, Family family) {
   return std::find(options.families.begin(), options.families.end(), family) != options.families.end();
 }
 
-KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& contexts) {
+SourceRequest request_of(const SessionOptions& options, ContextTable& contexts) {
   const FilterEvaluator evaluator(options.filter, true);
-  KernelSourceOptions kernel;
-  kernel.ring_bytes = options.ring_bytes;
-  kernel.max_processes = options.max_processes;
-  kernel.max_threads = options.max_threads;
-  kernel.max_cgroups = options.max_cgroups;
-  kernel.max_contexts = options.max_contexts;
-  kernel.max_labeled_threads = options.max_labeled_threads;
-  kernel.families = options.families;
-  kernel.time_programs = options.max_cost_share.has_value();
-  kernel.own_uid_only = ::geteuid() != 0;
+  SourceRequest request;
+  request.own_uid_only = ::geteuid() != 0;
+  request.families = options.families;
+  request.max_processes = options.max_processes;
+  request.max_cost_share = options.max_cost_share;
   bool includes = false;
   for (const Filter::Rule& rule : options.filter.rules()) {
     if (decided_in_user_space(rule.subject) || (rule.include && evaluator.needs_all())) continue;
     includes = includes || rule.include;
-    kernel.rules.push_back({rule, contexts.number_of(rule.context)});
+    request.rules.push_back({rule, contexts.number_of(rule.context)});
   }
   if (wanted(options, Family::kSnapshots) && options.sample_interval < kLeastInterval)
     throw Error({ErrorCode::kInvalidArgument,
@@ -84,18 +79,19 @@ KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& 
                  "snapshots more often than every 100 ms are not possible",
                  "raise SessionOptions::sample_interval",
                  {}});
-  kernel.track_all = !includes;
-  return kernel;
+  request.track_all = !includes;
+  return request;
 }
 
-ProcSourceOptions proc_options(const SessionOptions& options, ContextTable& contexts) {
-  KernelSourceOptions kernel = kernel_options(options, contexts);
-  ProcSourceOptions proc;
-  proc.max_processes = options.max_processes;
-  proc.families = options.families;
-  proc.max_cost_share = options.max_cost_share;
-  proc.choice = {std::move(kernel.rules), kernel.track_all, kernel.own_uid_only};
-  return proc;
+KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& contexts) {
+  KernelSourceOptions kernel{request_of(options, contexts)};
+  kernel.ring_bytes = options.ring_bytes;
+  kernel.max_threads = options.max_threads;
+  kernel.max_cgroups = options.max_cgroups;
+  kernel.max_contexts = options.max_contexts;
+  kernel.max_labeled_threads = options.max_labeled_threads;
+  kernel.time_programs = options.max_cost_share.has_value();
+  return kernel;
 }
 
 ContextTotals totals_of(const RawTotals& raw, Context context) {

@@ -9,8 +9,8 @@
 #include "correlate/correlator.hpp"
 #include "session/context_table.hpp"
 #include "source/kernel/kernel_source.hpp"
-#include "source/proc/proc_source.hpp"
 #include "source/raw_counters.hpp"
+#include "source/source_request.hpp"
 
 namespace tracer::internal {
 
@@ -26,11 +26,10 @@ Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<Contex
                            std::vector<Problem>& skipped);
 bool wanted(const SessionOptions& options, Family family);
 
-/// The kernel's part of a filter; its contexts get numbers. Throws Error(kInvalidArgument).
+/// With the part of a filter that a source decides; its contexts get numbers. Throws Error(kInvalidArgument).
+SourceRequest request_of(const SessionOptions& options, ContextTable& contexts);
+/// Likewise, with the sizes of the kernel's tables.
 KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& contexts);
-
-/// Likewise of a source that polls, which decides the same part.
-ProcSourceOptions proc_options(const SessionOptions& options, ContextTable& contexts);
 
 ContextTotals totals_of(const RawTotals& raw, Context context);
 

@@ -16,7 +16,7 @@ std::unique_ptr<Source> open_tier(Tier tier, const SessionOptions& options, Cont
   if (tier == Tier::kKernel) return kernel_source(kernel_options(options, contexts));
   if (tier == Tier::kService)
     return service_source({options.service_socket, options.filter, options.command_pid, options.families});
-  if (tier == Tier::kProc) return proc_source(proc_options(options, contexts));
+  if (tier == Tier::kProc) return proc_source({request_of(options, contexts)});
   throw Error({ErrorCode::kInvalidArgument,
                0,
                "\"" + std::string(to_string(tier)) + "\" is no tier that a session can choose",

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <bit>
+#include <functional>
 
 namespace tracer::internal {
 
@@ -14,7 +15,7 @@ std::uint64_t bytes_of_pages(std::uint64_t pages) noexcept {
 
 namespace {
 
-constexpr std::size_t kWords = sizeof(RawAccount) / sizeof(std::uint64_t);
+constexpr std::size_t kWords = sizeof(RawCounts) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, kWords>;
 
 std::uint64_t less(std::uint64_t a, std::uint64_t b) noexcept { return a > b ? a - b : 0; }
@@ -27,6 +28,14 @@ Causes less(const Causes& a, const Causes& b) noexcept {
   return left;
 }
 
+template <class OfWords>
+RawAccount of_both(const RawAccount& a, const RawAccount& b, OfWords of_words) noexcept {
+  auto words = std::bit_cast<Words>(static_cast<const RawCounts&>(a));
+  const auto others = std::bit_cast<Words>(static_cast<const RawCounts&>(b));
+  for (std::size_t i = 0; i < kWords; ++i) words[i] = of_words(words[i], others[i]);
+  return {std::bit_cast<RawCounts>(words), static_cast<std::uint8_t>(a.unknown_parts | b.unknown_parts)};
+}
+
 }  // namespace
 
 RawProcessWaits waits_of_only_thread(const RawWaits& waits) noexcept {
@@ -34,18 +43,10 @@ RawProcessWaits waits_of_only_thread(const RawWaits& waits) noexcept {
 }
 
 RawAccount difference(const RawAccount& a, const RawAccount& b) noexcept {
-  auto left = std::bit_cast<Words>(a);
-  const auto right = std::bit_cast<Words>(b);
-  for (std::size_t i = 0; i < kWords; ++i) left[i] = less(left[i], right[i]);
-  return std::bit_cast<RawAccount>(left);
+  return of_both(a, b, [](std::uint64_t of_a, std::uint64_t of_b) { return less(of_a, of_b); });
 }
 
-RawAccount sum_of(const RawAccount& a, const RawAccount& b) noexcept {
-  auto left = std::bit_cast<Words>(a);
-  const auto right = std::bit_cast<Words>(b);
-  for (std::size_t i = 0; i < kWords; ++i) left[i] += right[i];
-  return std::bit_cast<RawAccount>(left);
-}
+RawAccount sum_of(const RawAccount& a, const RawAccount& b) noexcept { return of_both(a, b, std::plus<>()); }
 
 RawWaits difference(const RawWaits& a, const RawWaits& b) noexcept {
   RawWaits left = a;

@@ -11,9 +11,8 @@ namespace tracer::internal {
 /// Of this machine's pages.
 std::uint64_t bytes_of_pages(std::uint64_t pages) noexcept;
 
-/// Own counters of a thread, a process or a context; never those of children. An Account is made of the difference of
-/// two.
-struct RawAccount {
+/// Own counters of a thread, a process or a context; never those of children.
+struct RawCounts {
   std::uint64_t cpu_ns = 0;
   std::uint64_t user_sampled_ns = 0;
   std::uint64_t system_sampled_ns = 0;
@@ -29,6 +28,25 @@ struct RawAccount {
   std::uint64_t storage_read_bytes = 0;
   std::uint64_t storage_written_bytes = 0;
   std::uint64_t storage_cancelled_bytes = 0;
+
+  bool operator==(const RawCounts&) const = default;
+};
+
+/// Parts of RawCounts, as bits.
+enum AccountPart : std::uint8_t {
+  kCpuPart = 1,
+  kSplitPart = 2,  ///< User and system time.
+  kRunQueuePart = 4,
+  kFaultsPart = 8,
+  kSwitchesPart = 16,
+  kCallsPart = 32,    ///< read_bytes, written_bytes, and the calls.
+  kStoragePart = 64,  ///< storage_…
+};
+
+/// Counters, and which of them mean nothing, as the source could not read them. An Account is made of the difference of
+/// two.
+struct RawAccount : RawCounts {
+  std::uint8_t unknown_parts = 0;  ///< AccountPart.
 
   bool operator==(const RawAccount&) const = default;
 };
@@ -83,10 +101,10 @@ struct RawProcessWaits {
 /// Of a process of one thread, whose waits these are.
 RawProcessWaits waits_of_only_thread(const RawWaits& waits) noexcept;
 
-/// Sums of all processes that have ended in a context, and how many still live in it.
 /// The id of what was forgotten.
 inline constexpr std::uint32_t kForgottenContexts = ~std::uint32_t{0};
 
+/// Sums of all processes that have ended in a context, and how many still live in it.
 struct RawTotals {
   std::uint32_t context_id = 0;
   std::uint64_t contexts = 1;  ///< How many it sums up.
@@ -103,7 +121,8 @@ struct RawTotals {
 /// The most that exec itself reads at one exec: headers, tables, the interpreter's. More was the program's own.
 inline constexpr std::uint64_t kMostExecReadBytes = 8192;
 
-/// a - b, field by field; 0 where b is larger, as a running thread's counters may be read in two steps.
+/// a - b, field by field; 0 where b is larger, as a running thread's counters may be read in two steps. Known, as in a
+/// sum, is what is known of both.
 RawAccount difference(const RawAccount& a, const RawAccount& b) noexcept;
 RawAccount sum_of(const RawAccount& a, const RawAccount& b) noexcept;
 /// Likewise; nothing is known where nothing is known of a.

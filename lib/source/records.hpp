@@ -22,31 +22,19 @@ namespace tracer::internal {
 /// Which hierarchy a cgroup id belongs to.
 enum class Hierarchy : std::uint8_t { kV2, kV1Memory, kV1Pids };
 
-/// Parts of a RawAccount, as bits.
-enum AccountPart : std::uint8_t {
-  kCpuPart = 1,
-  kSplitPart = 2,  ///< User and system time.
-  kRunQueuePart = 4,
-  kFaultsPart = 8,
-  kSwitchesPart = 16,
-  kCallsPart = 32,    ///< read_bytes, written_bytes, and the calls.
-  kStoragePart = 64,  ///< storage_…
-};
-
 /// How what is told of a process came about.
 struct RecordFlags {
-  bool lived_before = false;       ///< Before it was tracked.
-  bool lost_threads = false;       ///< Threads ended before it was tracked: their I/O and run-queue time are unknown.
-  bool executed = false;           ///< Has executed a program since it was tracked or forked.
-  bool peak_exact = false;         ///< The peak is this program's.
-  bool borrows_memory = false;     ///< Its memory is its parent's (vfork, CLONE_VM): no peak of its own.
-  bool threads_pending = false;    ///< Exec: threads of the ended program were still ending.
-  bool cpu_stale = false;          ///< Exec: CPU time may miss up to one tick.
-  bool copy = false;               ///< Lives, and has executed nothing since its fork, whenever that was.
-  bool lost_sums = false;          ///< Threads that ended could not be summed: its accounts are not known.
-  bool polled = false;             ///< Looked at from time to time: its missed_children_cpu_ns is known.
-  bool last_look = false;          ///< It has ended since the last look: its accounts are lower bounds.
-  std::uint8_t unknown_parts = 0;  ///< AccountPart: what the source can't know of its accounts.
+  bool lived_before = false;     ///< Before it was tracked.
+  bool lost_threads = false;     ///< Threads ended before it was tracked: their I/O and run-queue time are unknown.
+  bool executed = false;         ///< Has executed a program since it was tracked or forked.
+  bool peak_exact = false;       ///< The peak is this program's.
+  bool borrows_memory = false;   ///< Its memory is its parent's (vfork, CLONE_VM): no peak of its own.
+  bool threads_pending = false;  ///< Exec: threads of the ended program were still ending.
+  bool cpu_stale = false;        ///< Exec: CPU time may miss up to one tick.
+  bool copy = false;             ///< Lives, and has executed nothing since its fork, whenever that was.
+  bool lost_sums = false;        ///< Threads that ended could not be summed: its accounts are not known.
+  bool polled = false;           ///< Looked at from time to time: its missed_children_cpu_ns is known.
+  bool last_look = false;        ///< It has ended since the last look: its accounts are lower bounds.
 
   bool operator==(const RecordFlags&) const = default;
 };

@@ -564,14 +564,20 @@ print(json.dumps([label, ended, work, flushed, totals]))
         lines = ["schema = 1", "[socket]", f'path = "/{"x" * 100}"', f'admin_path = "/{"x" * 100}"', "[session]",
                  f'engine_rules = "{self.path("none.toml")}"', "[recordings]", f'folder = "{self.path("none")}"',
                  "[limits]", "mib_of_user = 4", "[[share]]", 'owner = "nobody-of-this-name"', 'group = "no-such-group"',
-                 "[[share]]", 'owner = "root"', 'group = "no-such-group-either"']
+                 "[[share]]", 'owner = "root"', 'group = "no-such-group-either"', "[history]",
+                 f'file = "{self.path("none")}/history.db"']
         with open(config, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
         result = self.tracerd("serve", "--check", "--config", config)
         self.assert_fails(result, 1, "TRC115")
-        for line in (3, 4, 6, 8, 10, 12, 13, 16):
+        for line in (3, 4, 6, 8, 10, 12, 13, 16, 18):
             self.assertIn(f"{config}:{line}:", result.stderr)
         self.assertIn("must be two sockets", result.stderr)
+        # The unit makes this folder.
+        for text, code in (('folder = "/var/lib/tracer"', 0), ('folder = "/tmp/\\u0000x"', 1)):
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(f"schema = 1\n[recordings]\n{text}\n")
+            self.assertEqual(self.tracerd("serve", "--check", "--config", config).returncode, code, text)
         missing = self.tracerd("serve", "--check", "--config", self.folder)
         self.assert_fails(missing, 1, "TRC110")
         self.assertIn("Is a directory", missing.stderr)

@@ -11,7 +11,8 @@ import support
 from support import TRACERD
 
 GOOD = {"tracer_version": "0.1.0", "session_id": "a", "pid": 12, "uptime_s": 7,
-        "families": [{"family": "waits", "active": True}, {"family": "gpu", "active": False}],
+        "families": [{"family": "waits", "active": True},
+                     {"family": "gpu", "active": False, "problem": {"code": "TRC119", "message": "no driver is here"}}],
         "events": 5, "cost": {"cpu_ns": 1500000000, "memory_bytes": 1 << 20},
         "losses": {"ring_full_process_exit": 42, "service_queue_full": 1},
         "users": [{"uid": 1000, "connections": 2, "subscriptions": 1, "labels": 0, "bytes": 9, "announcements": 3,
@@ -69,7 +70,10 @@ class Status(support.TestCase):
     def test_it_shows_what_is_lost_and_what_goes_wrong(self):
         result = self.status_of(GOOD)
         self.assertEqual(result.returncode, 0, result.stderr)
-        for text in ("process 12, running for 7 s; 3 connections, 2 refused\n", "traces: waits gpu (off)\n",
+        for text in ("process 12, running for 7 s; 3 connections, 2 refused\n",
+                     "traces: waits gpu (off)\noff:    gpu: no driver is here\n",
+                     "cost:   1.5 s of CPU time, 1.0 MiB of memory; 5 events\n",
+                     "user 1000: 2 connections, 1 subscription, 3 announcements, 0 labels, 9 B; 8 events dropped",
                      "lost:   42 ring_full_process_exit, 1 service_queue_full\n", "8 events dropped; refused 4 times\n",
                      "records to /var/x/host.tracer: 3.0 MiB in 2 files; 5.0 GiB free on its disk; 77 events are missing",
                      "failed 6 times\n",
@@ -78,9 +82,11 @@ class Status(support.TestCase):
         result = self.status_of({})
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("lost:   nothing", result.stdout)
+        self.assertNotIn("memory", result.stdout)
 
     def test_what_is_no_status_is_an_error_with_a_code(self):
         for status in ([], 1, None, GOOD | {"pid": "x"}, GOOD | {"families": 1}, GOOD | {"families": [1]},
+                       GOOD | {"families": [{"family": "gpu", "problem": {"message": 1}}]},
                        GOOD | {"cost": []}, GOOD | {"users": [[]]}, GOOD | {"more": 1}, GOOD | {"losses": 7},
                        GOOD | {"more": {"recordings": {"file": 1}}}):
             with self.subTest(status=status):

@@ -88,8 +88,8 @@ TEST_CASE("a source that goes on with a kept kernel side yields once what the on
       source->start(before);
       run_children(20);
       drain_all(*source, before);
-      CHECK(source->control()->unreleased_share() > 0);
-      given = source->control()->given();
+      CHECK(source->kernel_side()->unreleased_share() > 0);
+      given = source->kernel_side()->given();
       // This is read, and lost with the process.
       Kept lost;
       run_children(5);
@@ -112,8 +112,8 @@ TEST_CASE("a source that goes on with a kept kernel side yields once what the on
     const auto orders = orders_in(after.records);
     CHECK(counts_of(orders) == std::map<std::string, int>{{"sxe", 5 + 7 + 9}, {"se", 3}});
     for (const auto& [identity, order] : orders_in(before.records)) CHECK_FALSE(orders.contains(identity));
-    source->control()->release(source->control()->given());
-    CHECK(source->control()->unreleased_share() == 0);
+    source->kernel_side()->release(source->kernel_side()->given());
+    CHECK(source->kernel_side()->unreleased_share() == 0);
     CHECK(source->counters().losses.empty());
     source->stop();
     while (source->drain(after, {})) continue;
@@ -136,8 +136,8 @@ TEST_CASE("a source with other programs takes over, and each process is told onc
           kChildren, [] {}, [] {});
       run_children(10);
       drain_all(*source, all);
-      given = source->control()->given();
-      source->control()->release(given);
+      given = source->kernel_side()->given();
+      source->kernel_side()->release(given);
       left = copies_of(*keep);
     }
     auto options = options_with(std::make_shared<KeptKernel>(std::move(left), keep->prints()), rings);

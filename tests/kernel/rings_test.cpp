@@ -268,7 +268,7 @@ TEST_CASE("while what lives is visited, what happens meanwhile is not lost, howe
       kept.records.clear();
       kept.threads = 0;
       const std::uint64_t before = source->end_position();
-      by_track ? source->control()->track(processes.pid, round, kept) : source->control()->snapshot(kept, false);
+      by_track ? source->tracker()->track(processes.pid, round, kept) : source->snapshots()->snapshot(kept, false);
       CHECK(kept.threads >= (by_track ? 401 : 2401));
       happened_bytes += source->end_position() - before;
       if (source->end_position() - before > options.ring_bytes) ++counting;

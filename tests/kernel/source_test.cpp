@@ -98,12 +98,12 @@ TEST_CASE("a tree that is followed already gets a new context, with all its livi
   for (const std::uint32_t pid : family.pids) CHECK(kept.contexts()[pid] == 1);
   kept.records.clear();
 
-  source->control()->track(static_cast<pid_t>(family.pids[1]), 2, kept);
+  source->tracker()->track(static_cast<pid_t>(family.pids[1]), 2, kept);
   // Only what was changed is told, once each.
   const auto changed = kept.all<ThreadRecord>();
   REQUIRE(changed.size() == 2);
   for (const ThreadRecord& record : changed) CHECK(record.identity.context_id == 2);
-  source->control()->snapshot(kept, false);
+  source->snapshots()->snapshot(kept, false);
   CHECK(kept.contexts()[family.pids[0]] == 1);
   CHECK(kept.contexts()[family.pids[1]] == 2);
   CHECK(kept.contexts()[family.pids[2]] == 2);
@@ -115,7 +115,7 @@ TEST_CASE("a tree that is followed already gets a new context, with all its livi
   while (source->drain(kept, {})) {
   }
   std::map<std::uint32_t, std::uint64_t> ended;
-  for (const RawTotals& totals : source->control()->totals()) ended[totals.context_id] = totals.ended;
+  for (const RawTotals& totals : source->tracker()->totals()) ended[totals.context_id] = totals.ended;
   CHECK(ended == std::map<std::uint32_t, std::uint64_t>{{1, 4}, {2, 2}});
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("a snapshot yields what ended before it, and ends even while processes
       if (pid == 0) ::_exit(0);
       ::waitpid(pid, nullptr, 0);
     }
-  for (int n = 0; n < 10; ++n) source->control()->snapshot(kept, true);
+  for (int n = 0; n < 10; ++n) source->snapshots()->snapshot(kept, true);
   CHECK(kept.ends.size() == 10);
   CHECK(std::is_sorted(kept.ends.begin(), kept.ends.end()));
   CHECK(kept.exits().size() >= 5);
@@ -194,19 +194,19 @@ TEST_CASE("families are shed while other threads read what they cost" * doctest:
   for (int n = 0; n < 2; ++n)
     readers.emplace_back([&] {
       while (!done) {
-        static_cast<void>(source->control()->kernel_ns());
-        static_cast<void>(source->control()->kernel_memory_bytes());
-        static_cast<void>(source->control()->families());
-        static_cast<void>(source->control()->totals());
+        static_cast<void>(source->kernel_side()->kernel_ns());
+        static_cast<void>(source->kernel_side()->kernel_memory_bytes());
+        static_cast<void>(source->families());
+        static_cast<void>(source->tracker()->totals());
         static_cast<void>(source->counters());
       }
     });
   const tracer::Problem problem{tracer::ErrorCode::kOverBudget, 0, "too dear", {}, {}};
   fork_many(20);
-  source->control()->shed(Family::kSnapshots, problem);
+  source->shed(Family::kSnapshots, problem);
   fork_many(20);
-  source->control()->shed(Family::kWaits, problem);
-  source->control()->snapshot(kept, true);
+  source->shed(Family::kWaits, problem);
+  source->snapshots()->snapshot(kept, true);
   fork_many(20);
   source->stop();
   while (source->drain(kept, {})) {
@@ -215,7 +215,7 @@ TEST_CASE("families are shed while other threads read what they cost" * doctest:
   for (std::thread& reader : readers) reader.join();
   CHECK(kept.exits().size() == 60);
   CHECK(kept.all<FileRecord>().empty());
-  const auto families = source->control()->families();
+  const auto families = source->families();
   REQUIRE(families.size() == 3);
   CHECK(families[0].family == Family::kLifecycle);
   CHECK(families[0].active);
@@ -236,8 +236,8 @@ TEST_CASE("the path of a living process's cgroup is found by its id") {
   const RecordIdentity& identity = threads.front().identity;
   const auto texts = kept.all<TextRecord>();
   REQUIRE_FALSE(texts.empty());
-  CHECK(source->control()->cgroup_path(identity.hierarchy, identity.cgroup_id) == texts.front().cgroup);
-  CHECK_FALSE(source->control()->cgroup_path(identity.hierarchy, 0xffff'ffff'ffffull).has_value());
+  CHECK(source->questions()->cgroup_path(identity.hierarchy, identity.cgroup_id) == texts.front().cgroup);
+  CHECK_FALSE(source->questions()->cgroup_path(identity.hierarchy, 0xffff'ffff'ffffull).has_value());
 }
 
 namespace {
@@ -288,7 +288,9 @@ TEST_CASE("the reader is woken again, whatever came while it was reading or kept
     // Not cut short: then it would be read once more.
     source->drain(kept, {.records = 1'000'000, .time = std::chrono::hours(1)});
   };
-  const std::function<void()> keep_up = [&] { source->control()->keep_up(); };
+  const std::function<void()> keep_up = [&] {
+    static_cast<void>(source->questions()->pss_bytes(static_cast<std::uint32_t>(::getpid())));
+  };
   for (int n = 0; n < 3; ++n) {
     read_until_quiet(*source, drain);
     fork_many(1);

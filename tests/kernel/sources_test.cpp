@@ -26,6 +26,7 @@ class OfTheKernel final : public conformance::RealProcesses {
   static constexpr bool kLive = true;
   static constexpr bool kKnowsLiving = true;
   static constexpr bool kNames = true;
+  static constexpr bool kLabels = true;
 
   std::unique_ptr<Session> open(SessionOptions options) const { return std::make_unique<Session>(std::move(options)); }
 };
@@ -37,6 +38,7 @@ class OfAService final : public conformance::RealProcesses {
   static constexpr bool kLive = true;
   static constexpr bool kKnowsLiving = true;
   static constexpr bool kNames = true;
+  static constexpr bool kLabels = true;
 
   OfAService() : traced_(session_options()), server_(traced_, {}) {
     std::string name = (std::filesystem::temp_directory_path() / "tracer-XXXXXX").string();
@@ -91,6 +93,15 @@ TEST_CASE_TEMPLATE("a source of the kernel yields nothing to a session that is n
 
 TEST_CASE_TEMPLATE("a source of the kernel says what lives to who comes late", World, OfTheKernel, OfAService) {
   conformance::tells_late_subscribers_what_lives<World>();
+}
+
+TEST_CASE_TEMPLATE("a source of the kernel answers what lives, what has ended and which families are missing", World,
+                   OfTheKernel, OfAService) {
+  conformance::answers_what_lives<World>();
+}
+
+TEST_CASE_TEMPLATE("a source of the kernel takes the labels that callers give", World, OfTheKernel, OfAService) {
+  conformance::takes_what_callers_say<World>();
 }
 
 TEST_CASE_TEMPLATE("a source of the kernel refuses a filter that names nothing", World, OfTheKernel, OfAService) {

@@ -5,6 +5,7 @@
 ///   static constexpr bool kLive;        // Processes begin while the session runs; else it reads what was before.
 ///   static constexpr bool kKnowsLiving; // Who subscribes late can be told what lives.
 ///   static constexpr bool kNames;       // A filter must name what is there.
+///   static constexpr bool kLabels;      // Its processes get the labels that callers give them.
 ///   std::unique_ptr<tracer::Session> open(tracer::SessionOptions options);  // Not started; with the filter of them.
 ///   pid_t root();                       // Whose descendants the others are, but for those outside.
 ///   pid_t begin(bool outside = false);  // A process that waits.
@@ -173,6 +174,89 @@ void tells_late_subscribers_what_lives() {
   CHECK(session->flush(kPatience));
   CHECK(late.of<tracer::ProcessExit>(lived).size() == 1);
   session->stop();
+}
+
+template <class World>
+void answers_what_lives() {
+  World world;
+  const pid_t lived = world.begin();
+  tracer::SessionOptions options = options_with(tracer::Filter().include_tree(world.root()));
+  options.reader = tracer::Reader::kPoll;
+  options.families = {tracer::Family::kWaits};
+  const auto session = world.open(std::move(options));
+  const Heard heard(*session);
+  session->start();
+  const Work did = work(world, session.get());
+  CHECK(session->flush(kPatience));
+
+  const auto living = session->living();
+  const auto count_of = [&living](pid_t pid) {
+    return std::count_if(living.begin(), living.end(), [pid](const tracer::ProcessSample& sample) {
+      return sample.process->pid == static_cast<std::uint32_t>(pid);
+    });
+  };
+  CHECK(count_of(lived) == (World::kKnowsLiving ? 1 : 0));
+  CHECK(count_of(did.inside) == 0);
+  CHECK(count_of(did.outside) == 0);
+  for (const tracer::ProcessSample& sample : living)
+    if (sample.process->pid == static_cast<std::uint32_t>(lived))
+      CHECK(sample.process->start_ns == heard.of<tracer::ProcessStart>(lived).at(0).process->start_ns);
+
+  std::uint64_t ended = 0;
+  std::uint64_t live = 0;
+  for (const tracer::ContextTotals& totals : session->totals()) {
+    ended += totals.ended;
+    live += totals.living;
+  }
+  CHECK(ended == (World::kKnowsLiving ? 1u : 0u));
+  CHECK((live != 0) == World::kKnowsLiving);
+
+  // One that is missing says why.
+  const auto families = session->families();
+  const auto asked = std::find_if(families.begin(), families.end(), [](const tracer::FamilyState& state) {
+    return state.family == tracer::Family::kWaits;
+  });
+  CHECK((asked != families.end()) == World::kKnowsLiving);
+  for (const tracer::FamilyState& state : families) CHECK((state.active || state.problem.has_value()));
+  session->stop();
+  CHECK(session->living().empty());
+}
+
+template <class World>
+void takes_what_callers_say() {
+  World world;
+  const pid_t lived = world.begin();
+  tracer::SessionOptions options = options_with(tracer::Filter().include_tree(world.root()));
+  options.reader = tracer::Reader::kPoll;
+  const auto session = world.open(std::move(options));
+  const Heard heard(*session);
+  tracer::Context context;
+  context.task = "conformance";
+  const auto say = [&] {
+    {
+      tracer::ThreadLabel label = session->label_thread(context);
+      label.resume();
+      session->unlabel_thread();
+    }
+    session->announce({tracer::OfProcess{world.root()}, context});
+    session->track(world.root(), context);
+  };
+  session->start();
+  say();
+  CHECK(session->flush(kPatience));
+  if constexpr (World::kLive) {
+    world.end(lived);
+    CHECK(session->flush(kPatience));
+    const auto exits = heard.of<tracer::ProcessExit>(lived);
+    REQUIRE(exits.size() == 1);
+    if (World::kLabels) CHECK(exits[0].process->context->task == "conformance");
+  }
+  session->stop();
+  // Nobody is left to take it.
+  const std::size_t all = heard.events.size();
+  say();
+  CHECK(session->flush(kPatience));
+  CHECK(heard.events.size() == all);
 }
 
 template <class World>

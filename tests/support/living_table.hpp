@@ -59,18 +59,18 @@ inline void add(internal::SampleTable& table, const Living& living) {
 }
 
 /// A table whose shares come from `answer`, and who was asked; in any time, however long this machine stands still.
-struct Asking {
+struct Asking final : internal::HostQuestions {
   using Answer = std::function<std::optional<std::uint64_t>(std::uint32_t pid)>;
 
   explicit Asking(
       Answer answer = [](std::uint32_t) { return std::optional(5 * kMiB); },
       std::chrono::milliseconds most_time = std::chrono::hours(1))
-      : table(
-            [this, answer = std::move(answer)](std::uint32_t pid) {
-              asked.push_back(pid);
-              return answer(pid);
-            },
-            most_time) {}
+      : table(this, most_time), answer_(std::move(answer)) {}
+  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid) override {
+    asked.push_back(pid);
+    return answer_(pid);
+  }
+  std::optional<std::string> cgroup_path(internal::Hierarchy, std::uint64_t) const override { return {}; }
   std::map<std::uint32_t, ProcessSample> take(const std::vector<Living>& all) {
     for (const Living& living : all) add(table, living);
     std::map<std::uint32_t, ProcessSample> samples;
@@ -80,6 +80,9 @@ struct Asking {
 
   std::vector<std::uint32_t> asked;
   internal::SampleTable table;
+
+ private:
+  Answer answer_;
 };
 
 using Pids = std::vector<std::uint32_t>;

@@ -320,7 +320,7 @@ inline Bytes file_record(const tracer_wire_file& file) {
 
 /// Every counter different, so that a mix-up shows.
 inline tracer_wire_account counted(std::uint64_t unit) {
-  return std::bit_cast<tracer_wire_account>(raw::counted(unit));
+  return std::bit_cast<tracer_wire_account>(tracer::internal::RawCounts(raw::counted(unit)));
 }
 
 /// `cgroup` absent: the memory of the host had run out.

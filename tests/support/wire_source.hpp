@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "source/kernel/ring/decoder.hpp"
+#include "source/proc/proc_memory.hpp"
 #include "source/source.hpp"
 #include "base/wakeup.hpp"
 
@@ -106,12 +107,19 @@ class WireSource : public tracer::internal::Source {
 };
 
 /// A WireSource that can be asked for things; a test overrides those that it needs.
-class ControlledSource : public WireSource, public tracer::internal::Control {
+class ControlledSource : public WireSource,
+                         public tracer::internal::Tracker,
+                         public tracer::internal::Snapshots,
+                         public tracer::internal::HostQuestions,
+                         public tracer::internal::KernelSide {
  public:
-  tracer::internal::Control* control() noexcept override { return this; }
+  tracer::internal::Tracker* tracker() noexcept override { return this; }
+  tracer::internal::Snapshots* snapshots() noexcept override { return this; }
+  tracer::internal::HostQuestions* questions() noexcept override { return this; }
+  tracer::internal::KernelSide* kernel_side() noexcept override { return this; }
+  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid) override { return tracer::internal::read_pss_bytes(pid); }
   void track(pid_t, std::uint32_t, tracer::internal::Feed&) override {}
   void snapshot(tracer::internal::Feed& feed, bool) override { feed.snapshot_end(0); }
-  void shed(tracer::Family, const tracer::Problem&) override {}
   std::optional<std::string> cgroup_path(tracer::internal::Hierarchy, std::uint64_t) const override { return {}; }
   std::uint64_t open_label(pid_t, std::uint32_t) override { return 1; }
   bool close_label(std::uint64_t) noexcept override { return true; }
@@ -120,9 +128,13 @@ class ControlledSource : public WireSource, public tracer::internal::Control {
   std::vector<std::uint32_t> unused_contexts(std::vector<std::uint32_t>) const override { return {}; }
   void forget_context(std::uint32_t) override {}
   std::vector<tracer::internal::RawTotals> totals() const override { return {}; }
-  std::vector<tracer::FamilyState> families() const override { return {}; }
   std::map<tracer::Family, std::uint64_t> kernel_ns() const override { return {}; }
   std::optional<std::uint64_t> kernel_memory_bytes() const override { return {}; }
+  tracer::internal::ScopeCounts* scope_counts() noexcept override { return nullptr; }
+  std::optional<Held> held(std::uint32_t, std::uint64_t) const override { return {}; }
+  std::vector<std::uint64_t> given() const override { return {}; }
+  void release(std::span<const std::uint64_t>) noexcept override {}
+  double unreleased_share() const noexcept override { return 0; }
 };
 
 }  // namespace wire

@@ -267,6 +267,32 @@ TEST_CASE("a sum adds field by field") {
   CHECK(sum.storage_cancelled_bytes == 48);
 }
 
+TEST_CASE("what is not known of one is known neither of a difference nor of a sum") {
+  RawAccount unread = raw::counted(1);
+  unread.unknown_parts = kCallsPart;
+  RawAccount threads = raw::counted(3);
+  threads.unknown_parts = kSwitchesPart;
+  for (const RawAccount& both : {difference(threads, unread), sum_of(threads, unread)}) {
+    const Account account = to_account(both, {});
+    CHECK_FALSE(account.read_bytes.has_value());
+    CHECK_FALSE(account.write_calls.has_value());
+    CHECK_FALSE(account.voluntary_switches.has_value());
+    CHECK(account.minor_faults == both.minor_faults);
+    CHECK(account.storage_read_bytes == both.storage_read_bytes);
+  }
+}
+
+TEST_CASE("what could not be read while a process was held is not counted as its own once it can be") {
+  ExitRecord record = exit_of(raw::counted(5), {.polled = true});
+  ProcessSums held{};
+  held.total.unknown_parts = kCallsPart | kStoragePart;
+  const Account account = process_account(record, held);
+  CHECK_FALSE(account.written_bytes.has_value());
+  CHECK_FALSE(account.storage_written_bytes.has_value());
+  CHECK(account.cpu_ns == 500);
+  CHECK_FALSE(living_account(difference({record.total, {}, {}}, held), 0, record.flags).written_bytes.has_value());
+}
+
 TEST_CASE("a living process's reads leave out what came before its exec, as at its end") {
   CHECK(living_account({reads(5000), {}, {}}, 1000, {}).read_bytes == 5000);
   CHECK(living_account({reads(5000), {}, {}}, 1000, {.executed = true}).read_bytes == 4000);

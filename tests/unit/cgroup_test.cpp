@@ -85,17 +85,20 @@ TEST_CASE("when room is needed, cgroups of living processes keep their names; on
 }
 
 TEST_CASE("a cgroup that was forgotten is looked up when it comes again") {
-  std::uint64_t asked = 0;
-  CgroupTable table(
-      [&](Hierarchy, std::uint64_t id) -> std::optional<std::string> {
-        ++asked;
-        if (id == 7) return "/found";
-        return std::nullopt;
-      },
-      10);
+  struct Host final : HostQuestions {
+    std::optional<std::uint64_t> pss_bytes(std::uint32_t) override { return {}; }
+    std::optional<std::string> cgroup_path(Hierarchy, std::uint64_t id) const override {
+      ++asked;
+      if (id == 7) return "/found";
+      return std::nullopt;
+    }
+    mutable std::uint64_t asked = 0;
+  };
+  Host host;
+  CgroupTable table(&host, 10);
   CHECK(table.part(Hierarchy::kV2, 7)->path == "/found");
   CHECK(table.part(Hierarchy::kV2, 7)->path == "/found");
-  CHECK(asked == 1);
+  CHECK(host.asked == 1);
 }
 
 TEST_CASE("a process is told its cgroup, hierarchy and container") {

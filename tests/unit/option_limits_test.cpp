@@ -106,13 +106,15 @@ TEST_CASE("a poll may wait for any time") {
 }
 
 TEST_CASE("sizes beyond what the kernel takes are refused, not cut") {
-  const auto code = [](std::size_t internal::KernelSourceOptions::*size, std::size_t value) {
-    internal::KernelSourceOptions options;
+  using Kernel = internal::KernelSourceOptions;
+  const auto code = [](std::size_t Kernel::*size, std::size_t value) {
+    Kernel options;
     options.*size = value;
     return code_of([&] { internal::kernel_source(options); });
   };
-  using Kernel = internal::KernelSourceOptions;
-  for (const auto size : {&Kernel::ring_bytes, &Kernel::max_processes, &Kernel::max_threads, &Kernel::max_cgroups,
+  // One of them is a member of a base, which would decide for all.
+  constexpr std::size_t Kernel::*kMaxProcesses = &Kernel::max_processes;
+  for (const auto size : {&Kernel::ring_bytes, kMaxProcesses, &Kernel::max_threads, &Kernel::max_cgroups,
                           &Kernel::max_contexts, &Kernel::max_labeled_threads})
     for (const std::size_t value : {std::size_t{0}, std::size_t{1} << 32, (std::size_t{1} << 32) + 1,
                                     std::size_t{1} << 62, std::numeric_limits<std::size_t>::max()}) {

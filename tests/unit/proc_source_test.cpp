@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "correlate/account.hpp"
 #include "fake_proc.hpp"
 #include "source/proc/poll_clock.hpp"
 #include "source/proc/proc_files.hpp"
@@ -47,7 +48,7 @@ struct Polled {
     options.root = fake.root();
     options.max_processes = most;
     options.families = default_families();
-    options.choice.track_all = true;
+    options.track_all = true;
     source = proc_source(options);
   }
   void look() {
@@ -101,7 +102,7 @@ TEST_CASE("files of /proc are read line by line, and what is not there is absent
   CHECK_FALSE(parse_proc_status("Uid:\t7\t7\t7\t7\nGid:\t5\t5\t6\t5\n")->all_gid.has_value());
   CHECK_FALSE(status->memory.has_value());
   CHECK(status->voluntary_switches == 3);
-  CHECK(status->involuntary_switches == 0);
+  CHECK_FALSE(status->involuntary_switches.has_value());
   CHECK_FALSE(parse_proc_status("Uid:\tx\n").has_value());
   RawAccount io;
   CHECK_FALSE(parse_proc_io("rchar: 1\n", io));
@@ -216,7 +217,7 @@ TEST_CASE("CPU time of children that were waited for and not seen is said of the
   Polled polled(proc);
   polled.source->start(polled.kept);
   const auto missed_ns = [&] {
-    polled.source->control()->snapshot(polled.kept, false);
+    polled.source->snapshots()->snapshot(polled.kept, false);
     return polled.kept.all<ThreadRecord>().back().missed_children_cpu_ns;
   };
   // What was waited for before is nobody's loss.
@@ -255,7 +256,7 @@ TEST_CASE("CPU time of a child whose end was told before its parent was gone is 
   proc.remove(middle.pid);
   top.children_ticks = 100;
   proc.put(top);
-  polled.source->control()->snapshot(polled.kept, false);
+  polled.source->snapshots()->snapshot(polled.kept, false);
   CHECK(polled.kept.all<ExitRecord>().size() == 2);
   CHECK(polled.kept.all<ThreadRecord>().back().missed_children_cpu_ns == 0);
 }
@@ -313,10 +314,25 @@ TEST_CASE("kernel threads, ended ones and nonsense are not followed") {
   CHECK(polled.kept.all<StartRecord>()[0].identity.pid == kFirst + 2);
 }
 
+TEST_CASE("figures of files that are not there are unknown") {
+  FakeProc proc;
+  proc.put({.pid = kFirst}, FakeProc::Files::kNeeded);
+  Polled polled(proc);
+  polled.source->start(polled.kept);
+  polled.source->snapshots()->snapshot(polled.kept, false);
+  REQUIRE(polled.kept.all<ThreadRecord>().size() == 1);
+  const Account account = to_account(polled.kept.all<ThreadRecord>()[0].sum, {});
+  CHECK(account.cpu_ns.has_value());
+  CHECK(account.minor_faults == 7);
+  CHECK_FALSE(account.run_queue_ns.has_value());
+  CHECK_FALSE(account.written_bytes.has_value());
+  CHECK_FALSE(account.storage_written_bytes.has_value());
+}
+
 TEST_CASE("each family that /proc can't give says so") {
   FakeProc proc;
   const Polled polled(proc);
-  for (const FamilyState& state : polled.source->control()->families()) {
+  for (const FamilyState& state : polled.source->families()) {
     const bool seen = state.family == Family::kLifecycle || state.family == Family::kSnapshots;
     CHECK(state.active == seen);
     CHECK(state.problem.has_value() == (state.family != Family::kSnapshots));

@@ -358,6 +358,8 @@ TEST_CASE("a refusal is the error that it was made of") {
   }
   CHECK(refusal_line(Error({ErrorCode::kServiceVersion, 0, "v", {}, {}})).find("\"versions\":[1]") !=
         std::string::npos);
+  for (const ErrorCode code : {ErrorCode::kInternal, ErrorCode::kNoGpu, ErrorCode::kServiceVersion})
+    CHECK(code_of([&] { expect_ok(without_end(refusal_line(Error({code, 0, "a", {}, {}})))); }) == code);
   CHECK(code_of([] { expect_ok(R"({"ok":false,"code":"TRC999","message":"newer"})"); }) == ErrorCode::kServiceRefused);
   CHECK(code_of([] { expect_ok(R"({"ok":false})"); }) == ErrorCode::kServiceRefused);
   CHECK(code_of([] { expect_ok(R"({"ok":"yes"})"); }) == ErrorCode::kServiceRefused);

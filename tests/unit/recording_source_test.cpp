@@ -80,7 +80,7 @@ TEST_CASE("a recording yields no more than it may at a time, and is readable unt
   const auto source = recording_source(file.path()).release();
   Counting feed;
   CHECK(source->ends_itself());
-  CHECK(source->control() == nullptr);
+  CHECK(source->tracker() == nullptr);
   CHECK(is_readable(source->fd()));
   CHECK(source->drain(feed, {.records = 3}));
   CHECK(feed.events == 3);

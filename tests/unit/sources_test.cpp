@@ -54,6 +54,7 @@ class ToldProcesses {
   static constexpr pid_t kOther = 4'000'000;
   static constexpr std::uint64_t kRootStart_ns = 1;
 
+  const std::map<pid_t, std::shared_ptr<const Process>>& living() const noexcept { return living_; }
   Event start_of_root() const {
     build::ProcessSpec spec{.pid = static_cast<std::uint32_t>(root()), .start_ns = kRootStart_ns, .uid = 1000};
     return ProcessStart{kRootStart_ns, build::process(std::move(spec)), {}};
@@ -72,6 +73,7 @@ class OfAProgram final : public ToldProcesses {
   static constexpr bool kLive = true;
   static constexpr bool kKnowsLiving = false;
   static constexpr bool kNames = false;
+  static constexpr bool kLabels = false;
 
   OfAProgram() { fake_.push(start_of_root()); }
   std::unique_ptr<Session> open(SessionOptions options) {
@@ -94,6 +96,7 @@ class OfARecording final : public ToldProcesses {
   static constexpr bool kLive = false;
   static constexpr bool kKnowsLiving = false;
   static constexpr bool kNames = false;
+  static constexpr bool kLabels = false;
 
   OfARecording() { events_.push_back(start_of_root()); }
   std::unique_ptr<Session> open(SessionOptions options) {
@@ -118,6 +121,7 @@ class OfAService final : public ToldProcesses {
   static constexpr bool kLive = true;
   static constexpr bool kKnowsLiving = true;
   static constexpr bool kNames = true;
+  static constexpr bool kLabels = false;
 
   OfAService() { service_.lives(start_of_root()); }
   std::unique_ptr<Session> open(SessionOptions options) {
@@ -128,6 +132,13 @@ class OfAService final : public ToldProcesses {
 
  private:
   void tell(Event event) override {
+    std::vector<ProcessSample> samples;
+    for (const auto& [pid, process] : living()) {
+      ProcessSample& sample = samples.emplace_back();
+      sample.time_ns = process->start_ns;
+      sample.process = process;
+    }
+    service_.set_samples(std::move(samples));
     // What was before the client came lives, or is gone.
     if (service_.subscribers() != 0) return service_.push(std::move(event));
     if (event.kind() == EventKind::kProcessStart) service_.lives(std::move(event));
@@ -142,6 +153,7 @@ class OfProc final : public conformance::RealProcesses {
   static constexpr bool kLive = true;
   static constexpr bool kKnowsLiving = true;
   static constexpr bool kNames = true;
+  static constexpr bool kLabels = true;
 
   std::unique_ptr<Session> open(SessionOptions options) const {
     options.tiers = {Tier::kProc};
@@ -163,6 +175,16 @@ TEST_CASE_TEMPLATE("a source yields nothing to a session that is not started, or
 
 TEST_CASE_TEMPLATE("a source that knows what lives says so to who comes late", World, OfAProgram, OfAService, OfProc) {
   conformance::tells_late_subscribers_what_lives<World>();
+}
+
+TEST_CASE_TEMPLATE("a source answers what lives, what has ended and which families are missing, or nothing", World,
+                   OfAProgram, OfARecording, OfAService, OfProc) {
+  conformance::answers_what_lives<World>();
+}
+
+TEST_CASE_TEMPLATE("a source takes the labels that callers give, or leaves things as they are", World, OfAProgram,
+                   OfARecording, OfAService, OfProc) {
+  conformance::takes_what_callers_say<World>();
 }
 
 TEST_CASE_TEMPLATE("a source refuses a filter that names nothing", World, OfAProgram, OfARecording, OfAService,

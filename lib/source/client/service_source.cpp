@@ -78,6 +78,7 @@ class ServiceSource final : public Source {
   milliseconds poll_period() const noexcept override { return milliseconds(100); }
   bool wants_findings() const noexcept override { return true; }
   Desk* desk() noexcept override { return &desk_; }
+  std::vector<FamilyState> families() const override { return desk_.families(); }
   bool finished() const noexcept override { return stopped_; }
   bool says_losses() const noexcept override { return true; }
 

@@ -96,7 +96,7 @@ std::vector<RawTotals> KernelCounters::totals(std::uint32_t last_context) const 
     totals.living = living[id];
     totals.ended = sum.ended;
     totals.failed = sum.failed;
-    totals.account = std::bit_cast<RawAccount>(sum.account);
+    totals.account = {std::bit_cast<RawCounts>(sum.account)};
     totals.read_before_exec_bytes = sum.read_before_exec_bytes;
     totals.doubtful_reads = sum.doubtful_reads;
     totals.lost_threads = sum.lost_threads;
@@ -121,10 +121,10 @@ bool KernelCounters::tracks(std::uint32_t number) const {
   return found && (found->flags & TRACER_FLAG_EXCLUDED) == 0;
 }
 
-std::optional<Control::Held> KernelCounters::held(std::uint32_t number, std::uint64_t start_ns) const {
+std::optional<KernelSide::Held> KernelCounters::held(std::uint32_t number, std::uint64_t start_ns) const {
   const auto found = process(number);
   if (!found || found->start_ns != start_ns || (found->flags & TRACER_FLAG_EXCLUDED) != 0) return std::nullopt;
-  return Control::Held{found->context_id, found->program_start_ns};
+  return KernelSide::Held{found->context_id, found->program_start_ns};
 }
 
 std::vector<KernelCounters::Tracked> KernelCounters::tracked() const {

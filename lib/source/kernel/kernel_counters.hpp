@@ -39,7 +39,7 @@ class KernelCounters {
   /// Whether the kernel side holds a place for the process of this number, and reports it.
   bool tracks(std::uint32_t number) const;
   /// Of one that it reports, by its number and beginning.
-  std::optional<Control::Held> held(std::uint32_t number, std::uint64_t start_ns) const;
+  std::optional<KernelSide::Held> held(std::uint32_t number, std::uint64_t start_ns) const;
   /// All of which it does.
   std::vector<Tracked> tracked() const;
 

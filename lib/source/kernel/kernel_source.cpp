@@ -33,6 +33,7 @@
 #include "source/kernel/load/libbpf_log.hpp"
 #include "source/kernel/visit/living_tree.hpp"
 #include "source/proc/pid_namespace.hpp"
+#include "source/proc/proc_memory.hpp"
 #include "source/proc/proc_text.hpp"
 #include "source/kernel/visit/process_counting.hpp"
 #include "source/kernel/ring/rings.hpp"
@@ -45,7 +46,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-class KernelSource final : public Source, public Control {
+class KernelSource final : public Source, public Tracker, public Snapshots, public HostQuestions, public KernelSide {
  public:
   explicit KernelSource(const KernelSourceOptions& options)
       : options_(checked(options)),
@@ -74,7 +75,10 @@ class KernelSource final : public Source, public Control {
   std::chrono::milliseconds poll_period() const noexcept override { return std::chrono::milliseconds(100); }
   bool finished() const noexcept override { return stopped_; }
   bool wants_findings() const noexcept override { return true; }
-  Control* control() noexcept override { return this; }
+  Tracker* tracker() noexcept override { return this; }
+  Snapshots* snapshots() noexcept override { return this; }
+  HostQuestions* questions() noexcept override { return this; }
+  KernelSide* kernel_side() noexcept override { return this; }
 
   void start(Feed& feed) override {
     programs_.attach();
@@ -169,12 +173,6 @@ class KernelSource final : public Source, public Control {
     throw;
   }
 
-  void keep_up() override {
-    if (!rings_.is_time_to_keep_up()) return;
-    const ReaderAwake awake(rings_);
-    rings_.keep_up();
-  }
-
   std::uint64_t open_label(pid_t tid, std::uint32_t context_id) override {
     note_context(context_id);
     return labels_.open(tid, context_id);
@@ -193,14 +191,11 @@ class KernelSource final : public Source, public Control {
     if (family == Family::kWaits) scopes_.shed();
     programs_.shed(family, problem);
   }
-  std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const override {
-    return knows_cgroup_paths() ? internal::cgroup_path(hierarchy, id) : std::nullopt;
-  }
   std::vector<std::uint32_t> unused_contexts(std::vector<std::uint32_t> ids) const override {
     return counters_.unused_contexts(std::move(ids));
   }
   void forget_context(std::uint32_t id) override { counters_.forget_context(id); }
-  std::optional<Held> held_by_kernel(std::uint32_t pid, std::uint64_t start_ns) const override {
+  std::optional<Held> held(std::uint32_t pid, std::uint64_t start_ns) const override {
     if (own_pid_namespace() != 0) return std::nullopt;
     return left_ ? left_->held(pid, start_ns) : counters_.held(pid, start_ns);
   }
@@ -212,6 +207,14 @@ class KernelSource final : public Source, public Control {
   std::map<Family, std::uint64_t> kernel_ns() const override { return programs_.kernel_ns(); }
   std::optional<std::uint64_t> kernel_memory_bytes() const override {
     return programs_.memory_bytes() + rings_.extra_memory_bytes();
+  }
+
+  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid) override {
+    keep_up();
+    return read_pss_bytes(pid);
+  }
+  std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const override {
+    return knows_cgroup_paths() ? internal::cgroup_path(hierarchy, id) : std::nullopt;
   }
 
   Counters counters() const override {
@@ -331,6 +334,13 @@ class KernelSource final : public Source, public Control {
     counters_.add_context(id);
     std::uint32_t last = last_context_.load();
     while (id > last && !last_context_.compare_exchange_weak(last, id)) continue;
+  }
+
+  /// To be called every few milliseconds by what takes longer: makes room for what happens meanwhile.
+  void keep_up() {
+    if (!rings_.is_time_to_keep_up()) return;
+    const ReaderAwake awake(rings_);
+    rings_.keep_up();
   }
 
   /// Tells of pids as this process sees them.

@@ -7,32 +7,24 @@
 #include <string>
 #include <vector>
 
-#include <tracer/filter.hpp>
-#include <tracer/families.hpp>
-
 #include "source/source.hpp"
-#include "source/source_rule.hpp"
+#include "source/source_request.hpp"
 
 namespace tracer::internal {
 
 class KeptKernel;
 
-struct KernelSourceOptions {
+struct KernelSourceOptions : SourceRequest {
   std::size_t ring_bytes = 1u << 20;  ///< Of all rings together.
   std::uint32_t rings = 0;            ///< 0: as many as befit the machine's CPUs.
-  std::size_t max_processes = 32768;
   std::size_t max_threads = 32768;
   std::size_t max_cgroups = 16384;
   std::size_t max_contexts = 16384;
   std::size_t max_labeled_threads = 4096;
-  bool track_all = false;  ///< User space decides what is included.
-  bool own_uid_only = false;
-  std::vector<Family> families = {};  ///< Besides the lifecycle.
   bool time_programs = false;  ///< The kernel counts the run time of all BPF programs for as long as the source lives.
-  std::vector<SourceRule> rules = {};  ///< That the kernel decides.
-  /// Null: the kernel side ends with the source. Else records stay in the rings until Control::release() was called.
+  /// Null: the kernel side ends with the source. Else records stay in the rings until KernelSide::release() was called.
   std::shared_ptr<KeptKernel> keep = {};
-  std::vector<std::uint64_t> released = {};  ///< By an earlier process, as Control::given(); with `keep`.
+  std::vector<std::uint64_t> released = {};  ///< By an earlier process, as KernelSide::given(); with `keep`.
   std::uint64_t told_until_ns = 0;           ///< It knew of processes that began before this; 0: of none.
   std::uint64_t gaps = 0;                    ///< Events that it, or its end, has lost.
   std::string session_id = {};               ///< Of the session that it goes on with; empty: it makes one.

@@ -163,11 +163,11 @@ LeftSide::LeftSide(KeptKernel& kept, const std::vector<std::uint64_t>& released)
   places_ = info.max_entries;
 }
 
-std::optional<Control::Held> LeftSide::held(std::uint32_t pid, std::uint64_t start_ns) const {
+std::optional<KernelSide::Held> LeftSide::held(std::uint32_t pid, std::uint64_t start_ns) const {
   if (!slots_) return std::nullopt;
   const tracer_slot& slot = slots_[pid & (places_ - 1)];
   if (slot.pid != pid || slot.process.start_ns != start_ns) return std::nullopt;
-  return Control::Held{slot.process.context_id, slot.process.program_start_ns};
+  return KernelSide::Held{slot.process.context_id, slot.process.program_start_ns};
 }
 
 std::uint64_t LeftSide::read_rest(Decoder& decoder, Feed& feed) {

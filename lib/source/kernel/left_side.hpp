@@ -44,8 +44,8 @@ class LeftSide {
   /// What `kept` was left with. `released`: up to there its rings were read.
   LeftSide(KeptKernel& kept, const std::vector<std::uint64_t>& released);
 
-  /// As Control::held_by_kernel(), of its table.
-  std::optional<Control::Held> held(std::uint32_t pid, std::uint64_t start_ns) const;
+  /// As KernelSide::held(), of its table.
+  std::optional<KernelSide::Held> held(std::uint32_t pid, std::uint64_t start_ns) const;
 
   /// Gives what its rings hold, in the order of time, once its programs are detached. Returns how many records could
   /// not be read, as they have another form.

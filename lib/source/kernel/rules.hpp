@@ -6,7 +6,7 @@
 
 #include <tracer/filter.hpp>
 
-#include "source/source_rule.hpp"
+#include "source/source_request.hpp"
 
 struct lifecycle_bpf;
 

@@ -14,6 +14,11 @@ PolledProcess::PolledProcess(const RecordIdentity& identity, const ProcStat& sta
       stat_(stat),
       children_before_ns_(children_counted ? stat.children_cpu_ns : 0) {}
 
+void PolledProcess::set_known(unsigned parts, bool known) noexcept {
+  const unsigned others = account_.unknown_parts & ~parts;
+  account_.unknown_parts = static_cast<std::uint8_t>(known ? others : others | parts);
+}
+
 /// What of it a tick hides is at most two: of user and of system time.
 void PolledProcess::take(const ProcStat& stat, std::optional<SchedulerTimes> times) noexcept {
   stat_ = stat;
@@ -24,30 +29,28 @@ void PolledProcess::take(const ProcStat& stat, std::optional<SchedulerTimes> tim
   account_.system_sampled_ns = stat.system_ns;
   account_.minor_faults = stat.minor_faults;
   account_.major_faults = stat.major_faults;
-  // Both are told of the first thread alone.
+  // This and switches are told of the first thread alone.
   const bool one_thread = most_threads_ <= 1;
-  unknown_parts_ &= static_cast<std::uint8_t>(~(kRunQueuePart | kSwitchesPart));
-  if (!times || !one_thread) unknown_parts_ |= kRunQueuePart;
-  if (!one_thread) unknown_parts_ |= kSwitchesPart;
+  set_known(kRunQueuePart, times && one_thread);
+  if (!one_thread) set_known(kSwitchesPart, false);
   if (times) account_.run_queue_ns = times->run_queue_ns;
   ended_exactly_ = times && one_thread && times->cpu_ns < ticks_ns + 2 * tick_ns();
 }
 
 void PolledProcess::take(const std::optional<ProcStatus>& status, const RawAccount* io) noexcept {
+  const bool has_switches = status && status->voluntary_switches && status->involuntary_switches;
+  set_known(kSwitchesPart, has_switches && most_threads_ <= 1);
+  if (has_switches) {
+    account_.voluntary_switches = *status->voluntary_switches;
+    account_.involuntary_switches = *status->involuntary_switches;
+  }
   if (status) {
-    account_.voluntary_switches = status->voluntary_switches;
-    account_.involuntary_switches = status->involuntary_switches;
     peak_pages_ = status->peak_pages != 0 ? status->peak_pages : peak_pages_;
     memory_ = status->memory;
     identity_.uid = status->uid;
-  } else {
-    unknown_parts_ |= kSwitchesPart;
   }
-  unknown_parts_ &= static_cast<std::uint8_t>(~(kCallsPart | kStoragePart));
-  if (io == nullptr) {
-    unknown_parts_ |= kCallsPart | kStoragePart;
-    return;
-  }
+  set_known(kCallsPart | kStoragePart, io != nullptr);
+  if (io == nullptr) return;
   account_.read_bytes = io->read_bytes;
   account_.written_bytes = io->written_bytes;
   account_.read_calls = io->read_calls;
@@ -102,7 +105,6 @@ RecordFlags PolledProcess::flags() const noexcept {
   flags.polled = true;
   flags.lived_before = true;
   flags.copy = (stat_.flags & kForkedOnly) != 0;
-  flags.unknown_parts = unknown_parts_;
   return flags;
 }
 

@@ -39,7 +39,6 @@ class PolledProcess {
   const RawAccount& account() const noexcept { return account_; }
   /// As in Account.
   std::uint64_t missed_children_cpu_ns() const noexcept;
-  std::uint8_t unknown_parts() const noexcept { return unknown_parts_; }
   std::uint64_t peak_pages() const noexcept { return peak_pages_; }
   const std::optional<ThreadRecord::Memory>& memory() const noexcept { return memory_; }
   /// What its parent gets to know of it when it waits for it, as far as it is in the accounts of programs.
@@ -60,6 +59,7 @@ class PolledProcess {
   Clock::time_point next_look() const noexcept { return next_look_; }
 
  private:
+  void set_known(unsigned parts, bool known) noexcept;
   void take(const ProcStat& stat, std::optional<SchedulerTimes> times) noexcept;
   void take(const std::optional<ProcStatus>& status, const RawAccount* io) noexcept;
   Clock::duration age() const noexcept;
@@ -68,7 +68,6 @@ class PolledProcess {
   ProcStat stat_;
   RawAccount account_;
   std::uint64_t in_doubt_ns_ = 0;
-  std::uint8_t unknown_parts_ = 0;
   std::uint64_t peak_pages_ = 0;
   std::optional<ThreadRecord::Memory> memory_;
   std::uint64_t most_threads_ = 1;

@@ -91,8 +91,8 @@ std::optional<ProcStatus> parse_proc_status(std::string_view text) {
   status.uid = static_cast<std::uint32_t>(*uid);
   status.all_uid = same_number_of(text, "Uid:");
   status.all_gid = same_number_of(text, "Gid:");
-  status.voluntary_switches = number_of(text, "voluntary_ctxt_switches:").value_or(0);
-  status.involuntary_switches = number_of(text, "nonvoluntary_ctxt_switches:").value_or(0);
+  status.voluntary_switches = number_of(text, "voluntary_ctxt_switches:");
+  status.involuntary_switches = number_of(text, "nonvoluntary_ctxt_switches:");
   status.peak_pages = pages_of(text, "VmHWM:").value_or(0);
   const auto anonymous = pages_of(text, "RssAnon:");
   const auto file = pages_of(text, "RssFile:");

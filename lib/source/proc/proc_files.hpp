@@ -26,8 +26,8 @@ struct ProcStatus {
   std::uint32_t uid = 0;                 ///< Real.
   std::optional<std::uint32_t> all_uid;  ///< Absent: its user ids differ. So does the next.
   std::optional<std::uint32_t> all_gid;
-  std::uint64_t voluntary_switches = 0;  ///< Of the first thread alone, as the next.
-  std::uint64_t involuntary_switches = 0;
+  std::optional<std::uint64_t> voluntary_switches;  ///< Of the first thread alone, as the next.
+  std::optional<std::uint64_t> involuntary_switches;
   std::uint64_t peak_pages = 0;                ///< VmHWM; 0: it has no memory of its own, or has ended.
   std::optional<ThreadRecord::Memory> memory;  ///< Absent: likewise.
 };

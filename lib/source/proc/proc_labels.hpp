@@ -21,7 +21,7 @@ class ProcLabels {
  public:
   explicit ProcLabels(const ProcFiles& files) : files_(files) {}
 
-  /// As in Control. Throws Error(kInvalidArgument).
+  /// As in Tracker. Throws Error(kInvalidArgument).
   std::uint64_t open(pid_t tid, std::uint32_t context_id);
   bool close(std::uint64_t serial) noexcept;
   void resume(pid_t tid, std::uint64_t serial) noexcept;

@@ -28,18 +28,20 @@
 #include "source/proc/polled_processes.hpp"
 #include "source/proc/proc_files.hpp"
 #include "source/proc/proc_labels.hpp"
+#include "source/proc/proc_memory.hpp"
 #include "source/proc/proc_text.hpp"
+#include "source/proc/process_choice.hpp"
 #include "source/proc/process_search.hpp"
 
 namespace tracer::internal {
 namespace {
 
-class ProcSource final : public Source, public Control {
+class ProcSource final : public Source, public Tracker, public Snapshots, public HostQuestions {
  public:
   explicit ProcSource(ProcSourceOptions options)
       : options_(checked(std::move(options))),
         files_(options_.root),
-        choice_(options_.choice),
+        choice_(options_),
         labels_(files_),
         clock_(options_.max_cost_share.value_or(PollClock::kDefaultShare)),
         processes_(files_, clock_, options_.max_processes),
@@ -67,7 +69,9 @@ class ProcSource final : public Source, public Control {
   HostInfo host() const override { return this_host(); }
   int fd() const noexcept override { return ready_.get(); }
   bool finished() const noexcept override { return stopped_.load(); }
-  Control* control() noexcept override { return this; }
+  Tracker* tracker() noexcept override { return this; }
+  Snapshots* snapshots() noexcept override { return this; }
+  HostQuestions* questions() noexcept override { return this; }
 
   void start(Feed& feed) override {
     last_looks_.emplace();
@@ -107,7 +111,7 @@ class ProcSource final : public Source, public Control {
   void track(pid_t pid, std::uint32_t context_id, Feed& feed) override {
     Filter::Rule tree;
     tree.number = static_cast<std::uint64_t>(pid);
-    require_named(tree, options_.choice.own_uid_only);
+    require_named(tree, options_.own_uid_only);
     if (!started_) return static_cast<void>(tracked_early_.emplace_back(pid, context_id));
     search_.track(static_cast<std::uint32_t>(pid), context_id, feed);
   }
@@ -131,6 +135,7 @@ class ProcSource final : public Source, public Control {
     shed_.insert_or_assign(family, problem);
   }
 
+  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid) override { return read_pss_bytes(pid); }
   std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const override {
     return knows_cgroup_paths() ? internal::cgroup_path(hierarchy, id) : std::nullopt;
   }
@@ -173,8 +178,6 @@ class ProcSource final : public Source, public Control {
     }
     return states;
   }
-  std::map<Family, std::uint64_t> kernel_ns() const override { return {}; }
-  std::optional<std::uint64_t> kernel_memory_bytes() const override { return std::nullopt; }
 
   Counters counters() const override {
     Counters counters;
@@ -186,7 +189,7 @@ class ProcSource final : public Source, public Control {
 
  private:
   static ProcSourceOptions checked(ProcSourceOptions options) {
-    for (const SourceRule& each : options.choice.rules) require_named(each.rule, options.choice.own_uid_only);
+    for (const SourceRule& each : options.rules) require_named(each.rule, options.own_uid_only);
     const auto status = read_small_file(options.root + "/self/status");
     if (status && !shows_own_namespace(*status))
       throw Error({ErrorCode::kPidNamespace,

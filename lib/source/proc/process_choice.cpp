@@ -10,9 +10,13 @@
 
 namespace tracer::internal {
 
-ProcessChoice::ProcessChoice(Rules rules) : rules_(std::move(rules)), own_uid_(::getuid()) {
-  beyond_trees_ = rules_.track_all;
-  for (auto& [rule, context_id] : rules_.rules) {
+ProcessChoice::ProcessChoice(const SourceRequest& request)
+    : rules_(request.rules),
+      track_all_(request.track_all),
+      own_uid_only_(request.own_uid_only),
+      beyond_trees_(request.track_all),
+      own_uid_(::getuid()) {
+  for (auto& [rule, context_id] : rules_) {
     if (rule.subject == Filter::Subject::kCgroup) rule.text = path_in_hierarchy(std::move(rule.text));
     beyond_trees_ = beyond_trees_ || (rule.include && rule.subject != Filter::Subject::kTree);
     needs_cgroups_ = needs_cgroups_ || rule.subject == Filter::Subject::kCgroup;
@@ -32,20 +36,20 @@ bool ProcessChoice::matches(const Filter::Rule& rule, const Candidate& candidate
 }
 
 bool ProcessChoice::excludes(const Candidate& candidate) const {
-  return std::any_of(rules_.rules.begin(), rules_.rules.end(),
+  return std::any_of(rules_.begin(), rules_.end(),
                      [&](const SourceRule& each) { return !each.rule.include && matches(each.rule, candidate); });
 }
 
 std::optional<std::uint32_t> ProcessChoice::choose(const Candidate& candidate) const {
-  if (rules_.own_uid_only && candidate.uid != own_uid_) return std::nullopt;
+  if (own_uid_only_ && candidate.uid != own_uid_) return std::nullopt;
   if (excludes(candidate)) return std::nullopt;
   // A rule that names the process itself says more than its parent's.
-  for (const auto& [rule, context_id] : rules_.rules)
+  for (const auto& [rule, context_id] : rules_)
     if (rule.include && rule.subject == Filter::Subject::kTree && matches(rule, candidate)) return context_id;
   if (candidate.parents) return candidate.parents;
-  for (const auto& [rule, context_id] : rules_.rules)
+  for (const auto& [rule, context_id] : rules_)
     if (rule.include && matches(rule, candidate)) return context_id;
-  return rules_.track_all ? std::optional(0u) : std::nullopt;
+  return track_all_ ? std::optional(0u) : std::nullopt;
 }
 
 }  // namespace tracer::internal

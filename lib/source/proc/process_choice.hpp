@@ -6,18 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "source/source_rule.hpp"
+#include "source/source_request.hpp"
 
 namespace tracer::internal {
 
 /// The filter's rules on trees, cgroups and users, for a source that sees one process after the other.
 class ProcessChoice {
  public:
-  struct Rules {
-    std::vector<SourceRule> rules = {};
-    bool track_all = false;  ///< Without an include rule, or where a later stage decides these.
-    bool own_uid_only = false;
-  };
   struct Candidate {
     std::uint32_t pid = 0;
     std::uint32_t uid = 0;
@@ -26,7 +21,7 @@ class ProcessChoice {
     bool at_start = false;                      ///< The rules on trees name those that live when the session starts.
   };
 
-  explicit ProcessChoice(Rules rules);
+  explicit ProcessChoice(const SourceRequest& request);
 
   /// The context of a process that is to be followed; absent: it is not.
   std::optional<std::uint32_t> choose(const Candidate& candidate) const;
@@ -39,7 +34,9 @@ class ProcessChoice {
  private:
   bool matches(const Filter::Rule& rule, const Candidate& candidate) const;
 
-  Rules rules_;
+  std::vector<SourceRule> rules_;
+  bool track_all_;
+  bool own_uid_only_;
   bool beyond_trees_ = false;
   bool needs_cgroups_ = false;
   std::uint32_t own_uid_;

@@ -14,9 +14,9 @@
 namespace tracer::internal {
 namespace {
 
-static_assert(sizeof(RawAccount) == sizeof(tracer_wire_account) && sizeof(RawWaits) == sizeof(tracer_wire_waits) &&
-              offsetof(RawAccount, storage_cancelled_bytes) == offsetof(tracer_wire_account, storage_cancelled_bytes) &&
-              offsetof(RawAccount, read_bytes) == offsetof(tracer_wire_account, read_bytes) &&
+static_assert(sizeof(RawCounts) == sizeof(tracer_wire_account) && sizeof(RawWaits) == sizeof(tracer_wire_waits) &&
+              offsetof(RawCounts, storage_cancelled_bytes) == offsetof(tracer_wire_account, storage_cancelled_bytes) &&
+              offsetof(RawCounts, read_bytes) == offsetof(tracer_wire_account, read_bytes) &&
               offsetof(RawWaits, wait_ns) == offsetof(tracer_wire_waits, wait_ns) &&
               offsetof(RawWaits, limits_known) == offsetof(tracer_wire_waits, limits_known));
 constexpr bool same(WaitCause cause, int wire) { return static_cast<int>(cause) == wire; }
@@ -31,7 +31,7 @@ static_assert(kWaitCauses == TRACER_WAIT_CAUSES && same(WaitCause::kNone, TRACER
               same(WaitCause::kLocalSocket, TRACER_WAIT_LOCAL_SOCKET));
 static_assert(kMostExecReadBytes == TRACER_MOST_EXEC_READ_BYTES);
 
-RawAccount account_of(const tracer_wire_account& wire) noexcept { return std::bit_cast<RawAccount>(wire); }
+RawAccount account_of(const tracer_wire_account& wire) noexcept { return {std::bit_cast<RawCounts>(wire)}; }
 RawWaits waits_of(const tracer_wire_waits& wire) noexcept { return std::bit_cast<RawWaits>(wire); }
 
 RawProcessWaits process_waits_of(const std::optional<RawProcessWaits>& own, const RawWaits& waits) noexcept {

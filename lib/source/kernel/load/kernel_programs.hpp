@@ -50,7 +50,7 @@ class KernelPrograms {
   std::vector<FamilyState> states() const;
   /// As states(); of families that are active, with what this kernel does not let them bring.
   std::vector<FamilyState> states_with_missing_parts() const;
-  /// As Control::kernel_ns and kernel_memory_bytes.
+  /// As KernelSide::kernel_ns and kernel_memory_bytes.
   std::map<Family, std::uint64_t> kernel_ns() const;
   std::uint64_t memory_bytes() const;
   /// What their programs have lost, by cause.

@@ -61,7 +61,7 @@ class Rings {
   /// From now on a program that fills a ring to the mark wakes the reader again, once.
   void ask_to_be_woken() noexcept;
 
-  // Where the rings are kept, as Control::given(), release() and unreleased_share().
+  // Where the rings are kept, as KernelSide::given(), release() and unreleased_share().
   std::vector<std::uint64_t> given() const;
   /// From any thread, as the next.
   void release(std::span<const std::uint64_t> given) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/source_rule.hpp"
+#include "source/source_request.hpp"
 
 #include <signal.h>
 
