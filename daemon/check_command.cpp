@@ -2,9 +2,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -95,8 +97,8 @@ std::string json_text(std::string_view text) {
 }
 
 std::string json_of(const tracer::Problem& problem) {
-  return fmt::format(R"({{"code":{},"message":{},"fix":{}}})", json_text(to_string(problem.code)),
-                     json_text(problem.what), json_text(problem.fix));
+  return fmt::format(R"({{"code":{},"message":{},"fix":{},"detail":{}}})", json_text(to_string(problem.code)),
+                     json_text(problem.what), json_text(problem.fix), json_text(problem.detail));
 }
 
 std::string json_of(const tracer::FamilyState& family) {
@@ -114,6 +116,14 @@ std::string json_of(const std::vector<T>& all) {
 /// The last item.
 bool works_by_service(const tracer::CheckReport& report) { return report.items.back().available; }
 
+void print_detail(std::string_view detail) {
+  for (const char* head = "detail: "; !detail.empty(); head = "        ") {
+    const std::size_t end = std::min(detail.find('\n'), detail.size());
+    fmt::print("          {}{}\n", head, printable(detail.substr(0, end)));
+    detail.remove_prefix(std::min(end + 1, detail.size()));
+  }
+}
+
 void print_text(const tracer::CheckReport& report) {
   const tracer::HostInfo host = tracer::this_host();
   fmt::print("Linux {} on {}, {} CPUs\n\n", host.kernel_release, host.architecture, host.cpu_count);
@@ -123,6 +133,7 @@ void print_text(const tracer::CheckReport& report) {
     if (!item.problem) continue;
     fmt::print("          {} [{}]\n", item.problem->what, to_string(item.problem->code));
     if (!item.problem->fix.empty()) fmt::print("          fix: {}\n", item.problem->fix);
+    print_detail(item.problem->detail);
   }
   for (const tracer::FamilyState& family : report.families)
     if (family.problem)

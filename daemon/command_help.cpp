@@ -86,7 +86,7 @@ A value that is not known exactly is '-' or 'NA'; of memory, the columns 'at_mos
 constexpr const char* kReportDescription = R"(Print the table of one or several recordings.
 
 Prints the table that 'tracerd run' printed at its end, on standard output. With several recordings, such as those of
-the machines that a run used, it prints their sums. What tasks requested and did not use has a cost by the price that
+the machines that a run used, it prints their sums. Requests that tasks did not use have a cost by the price that
 'tracer prices use TYPE' has chosen, an estimate: docs/cost.md explains it.)";
 
 constexpr const char* kCompareDescription = R"(Compare two recordings, or two runs of the history.
@@ -258,7 +258,7 @@ std::unique_ptr<CLI::App> make_app() {
   add_flag(history, "--json", "Print one JSON object: docs/history.md describes it");
   add(history, "--pipeline", "NAME", "Only kinds and runs of this pipeline");
   add(history, "--step", "NAME", "Only kinds of this step");
-  add(history, "--input-bytes", "N", "What is usual for tasks that read so many bytes");
+  add(history, "--input-bytes", "N", "Usual figures of tasks that read so many bytes");
   add(history, "--prune", "AGE", "Remove what ended longer ago than this, such as 90d, 12w or 1y");
   add_flag(history, "--delete", "Delete the history");
   add(history, "--history", "FILE", "Another history than your own");

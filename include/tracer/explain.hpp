@@ -43,8 +43,8 @@ struct ResolveOptions {
 };
 
 /// Resolves a living process with the rules, from it and its ancestors only: without a session, and therefore without
-/// labels and announcements. Its context is never null. Any thread; reads /proc. Throws Error: kFilterNamesNothing (the
-/// process does not exist), and the errors of explain().
+/// labels and announcements, and without the attempt where that is counted. Its context is never null. Any thread;
+/// reads /proc. Throws Error: kFilterNamesNothing (the process does not exist), and the errors of explain().
 TRACER_EXPORT Process resolve_process(pid_t pid, const ResolveOptions& options = {});
 
 }  // namespace tracer

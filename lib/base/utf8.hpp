@@ -46,7 +46,7 @@ inline bool is_utf8(std::string_view text) noexcept {
 
 /// The code of a sequence that utf8_length() found, if it steers a terminal, reorders the text around it or hides: C1
 /// controls, marks of direction, characters that show nothing, separators of lines. 0: it does not.
-/// lib/show/printable.cpp and the Python package have the same ones.
+/// The Python package has the same ones.
 inline unsigned steering_code(std::string_view sequence) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
   unsigned code = 0;

@@ -408,7 +408,7 @@ void ContextResolver::read_again(const ContextPlace& place, const Process& proce
 
 /// A task of the same name, whose predecessor has failed, is that task's next attempt.
 void ContextResolver::count_attempt(Scope& scope) {
-  if (scope.begins != Begins::kTask) return;
+  if (!counts_attempts_ || scope.begins != Begins::kTask) return;
   const Context& context = contexts_.of(scope);
   // What a task is called for want of a name is no reason to take it for another's next attempt.
   if (!context.task || context.attempt || context.provenance.task < Provenance::kEngineRule) return;

@@ -44,6 +44,8 @@ class ContextResolver {
   void use(UserIds user_ids) { contexts_.use(std::move(user_ids)); }
   /// What this process executes is a run, named after it, unless labels or an engine say more.
   void add_command(std::uint32_t pid) { commands_.insert(pid); }
+  /// Tasks that ended before are not known to it: it counts no attempts.
+  void begin_without_past() noexcept { counts_attempts_ = false; }
 
   /// A process begins: with what its parent has.
   ContextPlace child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process);
@@ -118,6 +120,7 @@ class ContextResolver {
   std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> last_tasks_;  ///< By run and name.
   KeptScopes kept_;
   std::set<std::uint32_t> commands_;  ///< Their pids, until they end.
+  bool counts_attempts_ = true;
 };
 
 }  // namespace tracer::internal

@@ -55,6 +55,27 @@ const EngineRule* rule_giving(const EngineRules& rules, const Context& context, 
   return nullptr;
 }
 
+/// A process that makes all attempts of its task names the first of them; which of them it is making is not to be seen.
+bool may_be_a_later_attempt(const EngineRules& rules, const Context& context) {
+  const EngineRule* const giving = rule_giving(rules, context, "attempt");
+  const auto is_tried_by = [&](const EngineRule& rule) {
+    return (rule.again || rule.tries) && std::any_of(rule.parent.begin(), rule.parent.end(), [&](std::size_t parent) {
+             return &rules.rules()[parent] == giving;
+           });
+  };
+  return giving != nullptr && std::any_of(rules.rules().begin(), rules.rules().end(), is_tried_by);
+}
+
+/// Without what only the past of its tasks shows.
+void leave_out_past(Context& context, const EngineRules& rules) {
+  if (context.attempt && may_be_a_later_attempt(rules, context)) {
+    context.attempt.reset();
+    context.provenance.attempt.reset();
+  }
+  // Keys of tasks are made of it.
+  if (context.task && !context.attempt) context.task_key.reset();
+}
+
 internal::NoteAnswer read_now(std::string_view, const internal::NoteRequest& request, const Process& process) {
   internal::NoteAnswer answer{false, internal::read_note_lines(request, process)};
   answer.whole = answer.lines && internal::is_whole(request, *answer.lines);
@@ -147,10 +168,11 @@ Process resolve_process(pid_t pid, const ResolveOptions& options) {
                  fmt::format("no process {} lives", pid),
                  "name one that does, as ps shows them",
                  {}});
+  const auto engines = rules_in<EngineRules>(options.engine_rules);
   internal::ContextResolver resolver(
-      rules_in<EngineRules>(options.engine_rules),
-      options.read_engine_notes ? internal::ContextResolver::AskNotes(read_now) : nullptr, 1,
+      engines, options.read_engine_notes ? internal::ContextResolver::AskNotes(read_now) : nullptr, 1,
       internal::KeyOrigin{this_host().boot_id, {}});
+  resolver.begin_without_past();
   internal::ContextPlace place;
   for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
     if (each != chain.rbegin()) place = resolver.child_of(place, *std::prev(each));
@@ -166,6 +188,7 @@ Process resolve_process(pid_t pid, const ResolveOptions& options) {
   // /proc rounds start times, of which keys are made where no engine has an id.
   if (context->provenance.run_id == Provenance::kInferred) context->run_key.reset();
   if (!context->run_key || context->provenance.task_id == Provenance::kInferred) context->task_key.reset();
+  leave_out_past(*context, *engines);
   resolved.context = std::move(context);
   return resolved;
 }

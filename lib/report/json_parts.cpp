@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/json_parts.hpp"
 
-#include "base/process_schema.hpp"
+#include "base/event_schema.hpp"
+#include "report/put_part.hpp"
+#include "report/report_parts.hpp"
 
 namespace tracer::internal {
 
@@ -33,41 +35,13 @@ void put_process(JsonBuilder& json, const Process& process) {
 }
 
 void put_requested(JsonBuilder& json, const Requested& requested) {
-  if (requested == Requested{}) return;
-  json.object("requested", [&] {
-    json.put("millicpus", requested.millicpus);
-    json.put("memory_bytes", requested.memory_bytes);
-    json.put("time_ns", requested.time_ns);
-    json.put("container", requested.container);
-    json.put("tag", requested.tag);
-  });
-}
-
-void put_time(JsonBuilder& json, const std::vector<TimeShare>& time) {
-  if (time.empty()) return;
-  json.list("time", time, [&](const TimeShare& each) {
-    json.object([&] {
-      json.put("cause", to_string(each.cause));
-      json.put("time_ns", each.time_ns);
-      json.put("share", each.share);
-    });
-  });
+  if (requested != Requested{}) put_key(json, "requested", requested);
 }
 
 void put_bound(JsonBuilder& json, const ReportRow& row) {
-  put_time(json, row.time);
-  if (row.task_ledger)
-    json.object("task_ledger", [&] {
-      each_field<TaskLedger>([&](const auto& field) { json.put(field.name, (*row.task_ledger).*field.member); });
-    });
-  if (!row.waits_for.empty())
-    json.list("waits_for", row.waits_for, [&](const AwaitedTask& each) {
-      json.object([&] {
-        json.put("task_key", each.task_key);
-        if (!each.name.empty()) json.put("name", each.name);
-        json.put("wait_ns", each.wait_ns);
-      });
-    });
+  if (!row.time.empty()) put_part_of(json, row.time);
+  if (row.task_ledger) put_key(json, "task_ledger", *row.task_ledger);
+  if (!row.waits_for.empty()) put_key(json, "waits_for", row.waits_for);
   if (row.bound_by.empty()) return;
   json.put("bound_by", row.bound_by);
   json.put("bound_share", row.bound_share);
@@ -76,48 +50,9 @@ void put_bound(JsonBuilder& json, const ReportRow& row) {
 void put_path(JsonBuilder& json, const CriticalPath* path) {
   if (path == nullptr) return;
   json.put("without_task_ns", path->without_task_ns);
-  json.object("critical_path", [&] {
-    json.put("basis", std::string_view(path->by_files ? "files" : "longest task"));
-    json.put("length_ns_at_least", path->at_least_ns);
-    json.put("length_ns_at_most", path->at_most_ns);
-    json.list("tasks", path->tasks, [&](const PathTask& task) {
-      json.object([&] {
-        json.put("task_key", task.task_key);
-        json.put("name", task.name);
-        json.put("begin_ns", task.begin_ns);
-        json.put(task.finished ? "end_ns" : "last_ns", task.end_ns);
-      });
-    });
-  });
+  put_part_of(json, *path);
 }
 
-void put_finding(JsonBuilder& json, const Finding& finding) {
-  json.object([&] {
-    json.put("finding_key", finding.finding_key);
-    json.put("code", finding.code);
-    json.put("severity", finding.severity);
-    json.put("confidence", finding.confidence);
-    json.put("subject", finding.subject);
-    json.put("state", finding.state);
-    put_labels(json, *finding.context);
-    json.put("pid", finding.pid);
-    json.put("start_ns", finding.start_ns);
-    json.put("tool", finding.tool);
-    json.put("time_ns", finding.time_ns);
-    json.put("first_ns", finding.first_ns);
-    json.put("last_ns", finding.last_ns);
-    json.put("count", finding.count);
-    json.put("text", finding.text);
-    if (!finding.advice.empty()) json.put("advice", finding.advice);
-    json.list("evidence", finding.evidence, [&](const Evidence& each) {
-      json.object([&] {
-        json.put("name", each.name);
-        json.put("value", each.value);
-        json.put("unit", each.unit);
-        json.put("text", each.text);
-      });
-    });
-  });
-}
+void put_findings(JsonBuilder& json, const std::vector<Finding>& findings) { put_key(json, "findings", findings); }
 
 }  // namespace tracer::internal

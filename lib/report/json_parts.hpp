@@ -15,14 +15,13 @@ namespace tracer::internal {
 void put_labels(JsonBuilder& json, const Context& context);
 void put_process(JsonBuilder& json, const Process& process);
 void put_requested(JsonBuilder& json, const Requested& requested);
-void put_time(JsonBuilder& json, const std::vector<TimeShare>& time);
 /// `time`, `task_ledger`, `waits_for`, `bound_by` and `bound_share`.
 void put_bound(JsonBuilder& json, const ReportRow& row);
 
 /// `without_task_ns` and `critical_path`. Null: there is none.
 void put_path(JsonBuilder& json, const CriticalPath* path);
 
-/// A whole object.
-void put_finding(JsonBuilder& json, const Finding& finding);
+/// `findings`.
+void put_findings(JsonBuilder& json, const std::vector<Finding>& findings);
 
 }  // namespace tracer::internal

@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "report/json_builder.hpp"
 #include "report/json_parts.hpp"
+#include "report/put_part.hpp"
 #include "report/report_parts.hpp"
 #include "report/row_figures.hpp"
 #include "report/waste.hpp"
@@ -23,8 +21,9 @@ namespace {
 
 using internal::JsonBuilder;
 
-using internal::put_finding;
+using internal::put_findings;
 using internal::put_labels;
+using internal::put_part_of;
 using internal::put_process;
 
 void put_row(JsonBuilder& json, const ReportRow& row, const Context& labels, const CriticalPath* path = nullptr) {
@@ -78,43 +77,6 @@ void put_level(JsonBuilder& json, std::string_view name, const Report& report, S
   });
 }
 
-template <internal::IsReportPart T>
-void put_part(JsonBuilder& json, const T& part);
-
-template <class V>
-void put_key(JsonBuilder& json, const char* name, const V& value) {
-  if constexpr (std::is_same_v<V, Process>) {
-    put_process(json, value);
-  } else if constexpr (std::is_same_v<V, Context>) {
-    put_labels(json, value);
-  } else if constexpr (std::is_same_v<V, std::vector<std::string>>) {
-    if (!value.empty()) json.texts(name, value);
-  } else if constexpr (std::is_same_v<V, std::map<std::string, std::uint64_t>>) {
-    json.object(name, [&] {
-      for (const auto& each : value) json.put(each.first, each.second);
-    });
-  } else if constexpr (internal::IsReportPart<V>) {
-    json.put(name, [&] { put_part(json, value); });
-  } else if constexpr (internal::kIsListOfParts<V>) {
-    json.list(name, value, [&json](const auto& each) { put_part(json, each); });
-  } else {
-    json.put(name, value);
-  }
-}
-
-template <internal::IsReportPart T>
-void put_part(JsonBuilder& json, const T& part) {
-  json.object([&] {
-    internal::each_part_key<T>([&](const auto& key) { put_key(json, key.name, std::invoke(key.get, part)); });
-  });
-}
-
-/// By its name, or that of a list of them.
-template <class T>
-void put_part_of(JsonBuilder& json, const T& part) {
-  put_key(json, internal::kPartName<T>, part);
-}
-
 void put_waste_cost(JsonBuilder& json, const internal::WasteCost& cost) {
   const auto put_known = [&json](std::string_view name, const std::string& text) {
     if (!text.empty()) json.put(name, text);
@@ -142,7 +104,7 @@ std::string to_json(const Report& report) {
   json.object([&] {
     json.put("schema", 1);
     put_part_of(json, report.completeness);
-    json.list("findings", report.findings, [&](const Finding& each) { put_finding(json, each); });
+    put_findings(json, report.findings);
     json.put("totals", [&] { put_row(json, report.total, {}); });
     put_level(json, "runs", report, SummaryLevel::kRun);
     put_level(json, "steps", report, SummaryLevel::kStep);
@@ -153,10 +115,7 @@ std::string to_json(const Report& report) {
     put_part_of(json, report.failures);
     json.put("failures_seen", report.failures_seen);
     json.put("answers", report.answers);
-    json.object("excused", [&] {
-      json.put("reader_had_enough", report.excused.reader_had_enough);
-      json.put("ended_by_starter", report.excused.ended_by_starter);
-    });
+    put_part_of(json, report.excused);
     put_part_of(json, report.survivors);
     put_part_of(json, report.pipelines);
     put_part_of(json, report.cgroups);

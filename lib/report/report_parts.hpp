@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The parts of a report besides its rows, each of their keys described once. JSON, C, the classes of Python and the
-/// tables of docs/report.md follow from it.
+/// tables of docs/report.md follow from it. Parts of events, such as findings, are described in event_schema.hpp.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -44,6 +45,13 @@ struct OfGpuTool {
     return gpu.tool.empty() ? std::remove_cvref_t<decltype(gpu.*kMember)>() : gpu.*kMember;
   }
 };
+/// Of one that has finished, or has not.
+template <bool kFinished>
+struct EndOf {
+  std::optional<std::uint64_t> operator()(const PathTask& task) const {
+    return task.finished == kFinished ? std::optional(task.end_ns) : std::nullopt;
+  }
+};
 template <Waste::Part Waste::*kPart>
 struct TasksOf {
   std::optional<std::uint64_t> operator()(const Waste& waste) const {
@@ -59,6 +67,58 @@ struct HoursOf {
 template <auto kMember>
 struct OwnOf {
   auto operator()(const ReportCost& cost) const { return cost.own.*kMember; }
+};
+
+template <>
+struct ReportPart<TimeShare> {
+  static constexpr const char* kName = "time";
+  static constexpr const char* kClass = "TimeShare";
+  static constexpr const char* kWhat = "The part of the lives of all processes that went to one cause.";
+  static constexpr auto keys = std::tuple(
+      part_key(
+          "cause", [](const TimeShare& share) { return to_string(share.cause); }, "", "never",
+          "\"CPU\", \"run queue\", \"CPU limit\", \"disk\", \"pipe\", \"network\", \"local socket\", \"lock\", "
+          "\"child\", "
+          "\"sleep\", \"events\", \"memory\", \"stopped\", \"other\", or, of runs, steps and tasks, \"CPU or wait\": "
+          "time in which something of it ran, or all waited; [the bounds](fields.md#task-ledger) of `computing_ns` are "
+          "so far apart, and \"CPU\" is what is certain"),
+      part_key("time_ns", &TimeShare::time_ns, "ns", "never", "spent by all of its processes, added up"),
+      part_key("share", &TimeShare::share, "share", "never",
+               "of their lives, 0 to 1; with `task_ledger`, of the wall time"));
+};
+
+template <>
+struct ReportPart<PathTask> {
+  static constexpr const char* kName = "critical_path.tasks";
+  static constexpr const char* kClass = "PathTask";
+  static constexpr const char* kWhat = "A task on the critical path of its run.";
+  static constexpr auto keys =
+      std::tuple(part_key("task_key", &PathTask::task_key, "", "never", "the task's key"),
+                 part_key("name", &PathTask::name, "", "never", "for people: \"align (S1)\"; \"?\": it has none"),
+                 part_key("begin_ns", &PathTask::begin_ns, "ns", "never", "when it began"),
+                 part_key("end_ns", EndOf<true>(), "ns", "it has not ended", "when it ended"),
+                 part_key("last_ns", EndOf<false>(), "ns", "it has ended", "the time of the last event"));
+};
+
+template <>
+struct ReportPart<CriticalPath> {
+  static constexpr const char* kName = "critical_path";
+  static constexpr const char* kClass = "CriticalPath";
+  static constexpr const char* kWhat =
+      "The tasks that a run could not have been shorter than: each read a file that the one before it had written, and "
+      "began when that had ended.";
+  static constexpr auto keys = std::tuple(
+      part_key(
+          "basis", [](const CriticalPath& path) { return std::string_view(path.by_files ? "files" : "longest task"); },
+          "", "never",
+          "\"files\": by the files that tasks passed on; or \"longest task\": which task needed which is not known, "
+          "and "
+          "the longest one stands for all"),
+      part_key("length_ns_at_least", &CriticalPath::at_least_ns, "ns", "never",
+               "what its tasks took in all. What tasks pass on in other ways is not seen"),
+      part_key("length_ns_at_most", &CriticalPath::at_most_ns, "ns", "never",
+               "the longest chain of tasks that did not overlap, whatever they needed"),
+      part_key("tasks", &CriticalPath::tasks, "objects", "never", "in their order: [below](#critical_pathtasks)"));
 };
 
 template <>
@@ -182,6 +242,18 @@ struct ReportPart<Failure> {
                  part_key(
                      "ignored_by", [](const Failure& failure) { return known_tool_of(failure.ignored_by); }, "",
                      "nobody, or not known", "the tool that ignored the first"));
+};
+
+template <>
+struct ReportPart<Excused> {
+  static constexpr const char* kName = "excused";
+  static constexpr const char* kClass = "Excused";
+  static constexpr const char* kWhat = "How many ends by a signal, or with a status other than 0, are no failures.";
+  static constexpr auto keys =
+      std::tuple(part_key("reader_had_enough", &Excused::reader_had_enough, "", "never",
+                          "processes that wrote to a pipe or socket that nobody read any more"),
+                 part_key("ended_by_starter", &Excused::ended_by_starter, "", "never",
+                          "processes that one above them ended by a signal, such as the workers of a pool"));
 };
 
 template <>
@@ -407,8 +479,9 @@ template <class... Types>
 struct PartList {};
 
 /// All of them, parts before what they are in.
-using ReportParts = PartList<RecordingDamage, FamilyState, Completeness, Failure, Survivor, Pipeline, CgroupMemory,
-                             BusyFile, BusyFileSystem, BusyPeer, BusyDevice, BusyGpu, Waste, ReportCost>;
+using ReportParts =
+    PartList<TimeShare, PathTask, CriticalPath, RecordingDamage, FamilyState, Completeness, Failure, Excused, Survivor,
+             Pipeline, CgroupMemory, BusyFile, BusyFileSystem, BusyPeer, BusyDevice, BusyGpu, Waste, ReportCost>;
 
 /// Calls `visit.template operator()<T>()` for each of them.
 template <class Visit, class... Types>

@@ -40,10 +40,6 @@ void put_scope(JsonBuilder& json, const SubjectScope& scope) {
   json.put("written_bytes", scope.written_bytes);
 }
 
-void put_findings(JsonBuilder& json, const std::vector<Finding>& findings) {
-  json.list("findings", findings, [&](const Finding& each) { put_finding(json, each); });
-}
-
 void put_processes(JsonBuilder& json, std::string_view name, const std::vector<SubjectProcess>& processes) {
   json.list(name, processes,
             [&](const SubjectProcess& each) { json.object([&] { put_subject_process(json, each); }); });

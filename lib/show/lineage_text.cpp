@@ -8,6 +8,7 @@
 
 #include "show/figures.hpp"
 #include "show/grid.hpp"
+#include "show/screen.hpp"
 #include "show/visible.hpp"
 
 namespace tracer::internal {
@@ -34,7 +35,7 @@ std::string name_of(const LineageGraph& lineage, const std::vector<std::size_t>&
 }
 
 std::string rest_text(std::size_t rest, const char* one, const char* many) {
-  return rest == 0 ? "" : "… " + format_count(rest, one, many) + " more";
+  return rest == 0 ? "" : fmt::format("{} {} more", symbols().ellipsis, format_count(rest, one, many));
 }
 
 bool is_deleted(const LineageFile& file) { return file.deleted.value_or(false); }
@@ -189,6 +190,8 @@ std::string lineage_text(const LineageGraph& lineage) {
 }
 
 std::string lineage_dot(const LineageGraph& lineage) {
+  // As Graphviz expects it, in any locale.
+  const Utf8Scope utf8(true);
   std::string text = "digraph lineage {\n  rankdir=LR;\n";
   for (std::size_t i = 0; i < lineage.tasks.size(); ++i)
     text += fmt::format("  t{} [shape=box, label=\"{}\"];\n", i, dot_text(lineage.tasks[i].name));

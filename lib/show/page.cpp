@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "show/page_files.hpp"
+#include "show/screen.hpp"
 #include "show/visible.hpp"
 
 namespace tracer::internal {
@@ -69,6 +70,8 @@ std::string embedded(std::string_view json) {
 }  // namespace
 
 std::string page_of(const DetailedReport& detailed, const std::string& title, const std::string& text) {
+  // Wherever it is made.
+  const Utf8Scope utf8(true);
   const auto part_of = [&](std::string_view place) -> std::string {
     if (place == "POLICY") return policy();
     if (place == "TITLE") return escaped(visible(title, kMostTitleLength));

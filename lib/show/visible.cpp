@@ -4,16 +4,17 @@
 #include <fmt/format.h>
 
 #include "base/utf8.hpp"
+#include "show/screen.hpp"
 
 namespace tracer::internal {
 
 std::string visible(std::string_view text, std::size_t most) {
   std::string out;
   for (std::size_t shown = 0; !text.empty(); ++shown) {
-    if (shown == most) return out + "…";
+    if (shown == most) return out + symbols().ellipsis;
     const auto byte = static_cast<unsigned char>(text.front());
     const std::size_t length = utf8_length(text);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+    if (length == 0 || byte < 0x20 || byte == 0x7f || (byte > 0x7f && !writes_utf8())) {
       out += fmt::format("\\x{:02x}", byte);
       text.remove_prefix(1);
       continue;

@@ -7,8 +7,8 @@
 
 namespace tracer::internal {
 
-/// With what can't be seen written out, such as \x1b and \u202e, and so with bytes that are not UTF-8; at most `most`
-/// characters of it, and "…" behind them.
+/// With what can't be seen written out, such as \x1b and \u202e, and so with bytes that are not UTF-8, and all beyond
+/// ASCII where UTF-8 can't be shown; at most `most` characters of it, and an ellipsis behind them.
 std::string visible(std::string_view text, std::size_t most = std::string_view::npos);
 
 /// Likewise of text in lines, which stay.

@@ -38,7 +38,7 @@ class Check(support.TestCase):
         report = json.loads(result.stdout)
         self.assertEqual(set(report), {"works", "problems", "families"})
         for problem in report["problems"]:
-            self.assertEqual(set(problem), {"code", "message", "fix"})
+            self.assertEqual(set(problem), {"code", "message", "fix", "detail"})
         return report
 
     def test_where_it_works(self):
@@ -76,9 +76,27 @@ class Check(support.TestCase):
         report = self.found(result)
         self.assertEqual((result.returncode, report["works"]), (1, False))
         self.assertEqual([problem["code"] for problem in report["problems"]], ["TRC105"])
+        self.assertIn("seccomp profile", report["problems"][0]["fix"])
         text = self.tracerd("check", preexec_fn=refuse_bpf)
         self.assertEqual(text.returncode, 1)
         self.assertIn("tracing does not work here", text.stdout)
+
+    def test_in_a_user_namespace(self):
+        """Root in it may load nothing, as it is root of nothing that the kernel shares."""
+        for flags, code in ((("--user", "--map-root-user"), "TRC105"), (("--user",), "TRC102")):
+            with self.subTest(flags):
+                within = ["unshare", *flags]
+                if subprocess.run([*within, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+                    self.skipTest("this machine has no user namespaces")
+                result = subprocess.run([*within, TRACERD, "check", "--json"], capture_output=True, text=True, check=False)
+                report = self.found(result)
+                self.assertEqual((result.returncode, report["works"]), (1, False))
+                self.assertEqual({problem["code"] for problem in report["problems"]}, {code})
+                for problem in report["problems"]:
+                    self.assertRegex(problem["fix"], "^a user namespace can't give the right .+ from outside of it")
+                text = subprocess.run([*within, TRACERD, "check"], capture_output=True, text=True, check=False).stdout
+                self.assertIn("          fix: a user namespace can't give the right", text)
+                self.assertNotIn("tracerd check", text)
 
     def test_where_rights_can_not_be_given_up(self):
         without = ["setpriv", "--bounding-set", "-setuid,-setgid", "--inh-caps", "-setuid,-setgid"]

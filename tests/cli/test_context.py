@@ -124,6 +124,70 @@ class Contexts(support.TestCase):
         self.assertNotIn("ALIGN", blind.stdout)
         self.assertIn("ab/0123456789abcdef0123456789abcd", blind.stdout)
 
+    def test_a_later_attempt_is_not_explained_as_the_first(self):
+        rules = self.script("attempts.toml", textwrap.dedent("""\
+            schema = 1
+            [[rule]]
+            name = "mine.run"
+            argv = [["*sh", "*/run.sh"]]
+            begins = "run"
+            own = "self"
+            [[rule.test]]
+            processes = [{ exe = "/bin/sh", argv = ["sh", "/w/run.sh"] }]
+            expect = { rule = "mine.run" }
+            [[rule]]
+            name = "mine.job"
+            argv = [["*sh", "*/job.sh"]]
+            begins = "task"
+            gives = { step = "job", task = "job" }
+            [[rule.test]]
+            processes = [{ exe = "/bin/sh", argv = ["sh", "/w/job.sh"] }]
+            expect = { rule = "mine.job", step = "job" }
+            [[rule]]
+            name = "mine.numbered"
+            argv = [["*sh", "*/numbered.sh", "{attempt:digits}"]]
+            begins = "task"
+            gives = { task = "numbered", attempt = "{attempt}" }
+            [[rule.test]]
+            processes = [{ exe = "/bin/sh", argv = ["sh", "/w/numbered.sh", "2"] }]
+            expect = { rule = "mine.numbered", attempt = "2" }
+            [[rule]]
+            name = "mine.trying"
+            argv = [["*sh", "*/trying.sh", "{attempt:digits}"]]
+            begins = "task"
+            gives = { task = "trying", attempt = "{attempt}" }
+            [[rule.test]]
+            processes = [{ exe = "/bin/sh", argv = ["sh", "/w/trying.sh", "1"] }]
+            expect = { rule = "mine.trying", attempt = "1" }
+            [[rule]]
+            name = "mine.command"
+            parent = ["mine.trying"]
+            argv = [["*sh", "-c", "*"]]
+            again = true
+            own = "work"
+            [[rule.test]]
+            processes = [{ exe = "/bin/sh", argv = ["sh", "/w/trying.sh", "1"] }, { exe = "/bin/sh", argv = ["sh", "-c", "false"] }]
+            expect = { rule = "mine.command", own = "false" }
+            """))
+        self.script("job.sh", f"#!/bin/sh\n[ -e {self.path('failed')} ] || {{ : > {self.path('failed')}; exit 1; }}\necho; read go\n")
+        for name in ("numbered.sh", "trying.sh"):
+            self.script(name, "#!/bin/sh\necho; read go\n")
+        jobs = ("job.sh", "numbered.sh 2", "trying.sh 1")
+        run = self.script("run.sh", "#!/bin/sh\n" + "".join(f"sh {self.path(job)} || sh {self.path(job)}\n" for job in jobs) + "true\n")
+        shown = []
+        with subprocess.Popen(["sh", run], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            for _ in jobs:
+                process.stdout.readline()
+                job = support.text_of(f"/proc/{process.pid}/task/{process.pid}/children").split()[0]
+                why = self.tracerd("explain", "--engine-rules", rules, job)
+                self.assertEqual(why.returncode, 0, why.stderr)
+                shown.append("".join(line + "\n" for line in why.stdout.splitlines() if line.startswith("  attempt")))
+                process.stdin.write(b"go\n")
+                process.stdin.flush()
+        self.assertRegex(shown[1], r"attempt +2 +engine rule, mine\.numbered")
+        for i in (0, 2):
+            self.assertEqual(shown[i], "  attempt    not known: a session that sees the earlier ones counts them\n", jobs[i])
+
     def task(self, tag, command):
         folder = pathlib.Path(self.folder, "work", tag, "0" * 30)
         folder.mkdir(parents=True)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Which task read what another wrote, by uses of files with known truth.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "report/lineage.hpp"
 #include "show/lineage_text.hpp"
+#include "show/screen.hpp"
 
 using namespace tracer;
 using namespace tracer::internal;
@@ -244,6 +246,26 @@ TEST_CASE("deletes are shown where they are seen, and named as missing where not
   unseen.add(use, 0, 0);
   CHECK(to_json(unseen.build()).find("deleted") == std::string::npos);
   CHECK(files_text(unseen.build()).find("not seen: renames and deletes") != std::string::npos);
+}
+
+TEST_CASE("where UTF-8 can't be shown, lineages are shown in ASCII, but for the graph's file") {
+  LineageBuilder builder;
+  for (std::uint64_t i = 0; i < 50; ++i)
+    add(builder, "sortier\u00e9", "/" + std::string(i == 0 ? 300 : 20, 'd') + "/\u00e9" + std::to_string(i), 2 + i,
+        10 + i, false, true, true);
+  const LineageGraph lineage = builder.build();
+  const auto is_ascii = [](const std::string& text) {
+    return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  };
+  const Utf8Scope plain(false);
+  CHECK(is_ascii(lineage_text(lineage)));
+  CHECK(lineage_text(lineage).find("... 42 files more") != std::string::npos);
+  CHECK(lineage_text(lineage).find("sortier\\xc3\\xa9\n") != std::string::npos);
+  CHECK(is_ascii(files_text(lineage)));
+  CHECK(files_text(lineage).find("... 10 files more (all: --json)\n") != std::string::npos);
+  CHECK(lineage_dot(lineage).find("sortier\u00e9") != std::string::npos);
+  const Utf8Scope utf8(true);
+  CHECK(lineage_text(lineage).find("\u2026 42 files more") != std::string::npos);
 }
 
 TEST_CASE("the JSON of a lineage names tasks by their keys") {

@@ -12,6 +12,7 @@
 
 #include <tracer/report.hpp>
 
+#include "base/event_schema.hpp"
 #include "in_repository.hpp"
 #include "report/report_parts.hpp"
 #include "report/row_figures.hpp"
@@ -86,12 +87,14 @@ class Keys {
   std::map<std::string, std::set<std::string>> all_;
 };
 
-std::vector<std::string> documentation() {
-  std::ifstream file(in_repository("docs/report.md"));
+std::vector<std::string> lines_of_file(const char* name) {
+  std::ifstream file(in_repository(name));
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;
 }
+
+std::vector<std::string> documentation() { return lines_of_file("docs/report.md"); }
 
 const char* name_of(Unit unit) {
   switch (unit) {
@@ -110,6 +113,12 @@ std::vector<std::string> table_of_figures() {
   return table;
 }
 
+constexpr const char* kKeyHead = "| key | unit | absent | meaning |";
+constexpr const char* kKeyRule = "|---|---|---|---|";
+constexpr const char* kLabels =
+    "`run_key`, `task_key`, `pipeline`, `run`, `run_id`, `step`, `sample`, `task`, `task_id`, `attempt`, `engine`, "
+    "`labels`";
+
 /// Keys that are described alike, one after the other, have one line.
 class PartTable {
  public:
@@ -121,10 +130,7 @@ class PartTable {
         line("`tool`, `exe`, `argv`", std::string("| not known | ") + key.meaning);
         line("`pid`, `start_ns`", "| never | its identity");
       } else if constexpr (std::is_same_v<V, Context>) {
-        line(
-            "`run_key`, `task_key`, `pipeline`, `run`, `run_id`, `step`, `sample`, `task`, `task_id`, `attempt`, "
-            "`engine`, `labels`",
-            std::string("| not known | ") + key.meaning);
+        line(kLabels, std::string("| not known | ") + key.meaning);
       } else {
         const std::string unit = *key.unit == '\0' ? "" : std::string(key.unit) + ' ';
         line('`' + std::string(key.name) + '`', unit + "| " + key.absent + " | " + key.meaning);
@@ -145,7 +151,7 @@ class PartTable {
     names_.clear();
   }
 
-  std::vector<std::string> lines_ = {"| key | unit | absent | meaning |", "|---|---|---|---|"};
+  std::vector<std::string> lines_ = {kKeyHead, kKeyRule};
   std::string names_;
   std::string rest_;
 };
@@ -158,9 +164,47 @@ std::vector<std::string> table_of_part(const std::string& name) {
   return table.lines();
 }
 
+/// Those of a part of events, as their section of docs/fields.md describes them; there, `prefix` is in front of names.
+template <Described T>
+std::vector<std::string> table_of_fields(const std::string& section, const std::string& prefix) {
+  std::map<std::string, std::string> units;
+  each_field<T>([&]<class M>(const Field<T, M>& described) {
+    units[described.name] = kIsListOfStructs<M> ? "objects" : name_of(described.unit);
+  });
+  std::vector<std::string> table = {kKeyHead, kKeyRule};
+  bool in_section = false;
+  for (const std::string& line : lines_of_file("docs/fields.md")) {
+    if (line.starts_with("## ")) in_section = line == "## `" + section + '`';
+    if (!in_section || !line.starts_with("| `" + prefix)) continue;
+    const std::size_t meaning_at = line.find(" | ") + 3;
+    const std::size_t null_at = line.find(" | ", meaning_at) + 3;
+    std::string names = line.substr(2, meaning_at - 5);
+    names.erase(1, prefix.size());
+    std::string meaning = line.substr(meaning_at, null_at - 3 - meaning_at);
+    std::string absent = line.substr(null_at, line.rfind(" |") - null_at);
+    const auto unit = units.find(names.substr(1, names.find('`', 1) - 1));
+    if (unit == units.end()) continue;
+    if (names == "`context`") names = kLabels, absent = "not known";
+    constexpr std::string_view kEmpty = "; empty if ";
+    if (const std::size_t empty = meaning.find(kEmpty); empty != std::string::npos) {
+      absent = meaning.substr(empty + kEmpty.size());
+      meaning.resize(empty);
+    }
+    table.push_back("| " + names + " | " + unit->second + (unit->second.empty() ? "| " : " | ") + absent + " | " +
+                    meaning + " |");
+  }
+  return table;
+}
+
+std::vector<std::string> table_of_fields(const std::string& name) {
+  return name == "findings" ? table_of_fields<Finding>("finding", "")
+                            : table_of_fields<Evidence>("finding", "evidence.");
+}
+
 /// `all` with the figures and keys as they are described now.
 std::vector<std::string> filled(const std::vector<std::string>& all) {
   constexpr std::string_view kKeys = "<!-- keys: ";
+  constexpr std::string_view kFields = "<!-- fields: ";
   std::vector<std::string> out;
   bool in_block = false;
   const auto begin = [&](const std::vector<std::string>& table) {
@@ -173,7 +217,11 @@ std::vector<std::string> filled(const std::vector<std::string>& all) {
     if (line.starts_with("<!-- end of ")) in_block = false;
     if (!in_block) out.push_back(line);
     if (line == "<!-- figures -->") begin(table_of_figures());
-    if (line.starts_with(kKeys)) begin(table_of_part(line.substr(kKeys.size(), line.rfind(' ') - kKeys.size())));
+    const auto name_behind = [&line](std::string_view head) {
+      return line.substr(head.size(), line.rfind(' ') - head.size());
+    };
+    if (line.starts_with(kKeys)) begin(table_of_part(name_behind(kKeys)));
+    if (line.starts_with(kFields)) begin(table_of_fields(name_behind(kFields)));
   }
   return out;
 }
@@ -369,7 +417,7 @@ TEST_CASE("what is not known is absent from a report's JSON, and a bound is call
         R"("cpu_utilization_at_least":1.5)", R"("memory_bytes_at_least":100,"memory_bytes_at_most":200)",
         R"("parallelism":3.5)", R"("bound_by":"disk","bound_share":0.75)",
         R"("task_ledger":{"computing_ns":4,"queued_ns":0)",
-        R"("waits_for":[{"task_key":"0000000000000005","name":"sort","wait_ns":3}])", R"("read_bytes_at_most":3)",
+        R"("waits_for":[{"task_key":"0000000000000005","name":"sort","wait_ns":3)", R"("read_bytes_at_most":3)",
         R"("written_bytes":4)", R"("cause":"CPU","time_ns":7,"share":0.5)"}) {
     CAPTURE(part);
     CHECK(json.find(part) != std::string::npos);
@@ -405,8 +453,9 @@ TEST_CASE("rows of runs, steps and tasks have keys, and runs and steps the numbe
 TEST_CASE("a finding in a report's JSON has all fields; in a sum, the worst come first and times are of one clock") {
   const Report report = full_report();
   const std::string json = to_json(report);
-  CHECK(json.find(R"("findings":[{"finding_key":"000000000000001f","code":"oom_kill","severity":"error")") !=
-        std::string::npos);
+  CHECK(
+      json.find(R"("findings":[{"time_ns":9,"finding_key":"000000000000001f","code":"oom_kill","severity":"error")") !=
+      std::string::npos);
   CHECK(json.find(R"("text":"a \u001b was killed","advice":"more memory","evidence":[{"name":"limit_bytes",)"
                   R"("value":512,"unit":"bytes"},{"name":"how","text":"was ended"}])") != std::string::npos);
   Report note = report;

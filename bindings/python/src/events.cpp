@@ -243,6 +243,7 @@ py::object object_of(const Context& context) { return new_object(context, nullpt
 py::object object_of(const HostInfo& host) { return new_object(host, nullptr); }
 py::object object_of(const TaskLedger& ledger) { return new_object(ledger, nullptr); }
 py::object object_of(const AwaitedTask& task) { return new_object(task, nullptr); }
+py::object object_of(const Requested& requested) { return new_object(requested, nullptr); }
 
 void bind_events(py::module_& module) {
   module.def(

@@ -24,13 +24,16 @@ pybind11::object object_of(const Context& context);
 pybind11::object object_of(const HostInfo& host);
 pybind11::object object_of(const TaskLedger& ledger);
 pybind11::object object_of(const AwaitedTask& task);
+pybind11::object object_of(const Requested& requested);
 
 /// The same, for templates that take what makes objects.
 struct ObjectMaker {
   pybind11::object event(const Event& event) const { return object_of(event); }
   pybind11::object context(const Context& context) const { return object_of(context); }
-  pybind11::object task_ledger(const TaskLedger& ledger) const { return object_of(ledger); }
-  pybind11::object awaited_task(const AwaitedTask& task) const { return object_of(task); }
+  template <class T>
+  pybind11::object part(const T& part) const {
+    return object_of(part);
+  }
 };
 
 }  // namespace tracer::python

@@ -16,7 +16,6 @@
 #include "report/report_parts.hpp"
 #include "report/row_figures.hpp"
 #include "report/summary_level.hpp"
-#include "report/time_shares.hpp"
 #include "report/waste.hpp"
 #include "report/waste_cost.hpp"
 #include "text.hpp"
@@ -60,19 +59,6 @@ py::object maybe_figure(const std::optional<Figure>& figure) {
   return figure ? py::object(value_of(*figure)) : py::object(py::none());
 }
 
-py::list list_of(const std::vector<TimeShare>& time) {
-  py::list shares;
-  for (const TimeShare& each : time)
-    shares.append(py::make_tuple(text_of(to_string(each.cause)), each.time_ns, each.share));
-  return shares;
-}
-
-py::object value_of(const Requested& requested) {
-  if (requested == Requested{}) return py::none();
-  return py::make_tuple(maybe(requested.millicpus), maybe(requested.memory_bytes), maybe(requested.time_ns),
-                        maybe_text(requested.container), maybe_text(requested.tag));
-}
-
 py::object argv_of(const Program& program) {
   if (!program.argv) return py::none();
   py::list words;
@@ -83,66 +69,6 @@ py::object argv_of(const Program& program) {
 py::object value_of(const std::optional<double>& value) { return maybe(value); }
 py::object value_of(const std::optional<Figure>& figure) { return maybe_figure(figure); }
 py::object value_of(std::uint64_t value) { return py::int_(value); }
-
-py::list list_of(const std::vector<CriticalPath>& paths) {
-  py::list list;
-  for (const CriticalPath& path : paths) {
-    py::list tasks;
-    for (const PathTask& task : path.tasks)
-      tasks.append(
-          py::make_tuple(to_string(task.task_key), text_of(task.name), task.begin_ns, task.end_ns, task.finished));
-    py::dict fields;
-    fields["run_key"] = to_string(path.run_key);
-    fields["basis"] = path.by_files ? "files" : "longest task";
-    fields["length_at_least_ns"] = path.at_least_ns;
-    fields["length_at_most_ns"] = path.at_most_ns;
-    fields["without_task_ns"] = maybe(path.without_task_ns);
-    fields["tasks"] = tasks;
-    list.append(fields);
-  }
-  return list;
-}
-
-py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
-  py::dict fields;
-  fields["name"] = text_of(row.name);
-  fields["context"] = maker.context(row.task);
-  fields["pid"] = row.process ? py::object(py::int_(row.process->pid)) : py::object(py::none());
-  fields["argv"] = row.process ? argv_of(*row.process->program) : py::object(py::none());
-  internal::each_row_figure([&](const auto& figure) {
-    if (figure.zero_is_unknown && !internal::known(row, figure).any()) {
-      fields[figure.name] = py::none();
-    } else {
-      fields[figure.name] = value_of(row.*figure.member);
-    }
-    if (figure.at_most != nullptr) fields[(at_most_name(figure.name)).c_str()] = maybe(row.*figure.at_most);
-  });
-  fields["processes_bound"] = name_of(row.processes_bound);
-  fields["wall_bound"] = name_of(row.wall_bound);
-  fields["time"] = list_of(row.time);
-  fields["task_ledger"] = row.task_ledger ? maker.task_ledger(*row.task_ledger) : py::object(py::none());
-  py::list awaited;
-  for (const AwaitedTask& each : row.waits_for) awaited.append(maker.awaited_task(each));
-  fields["waits_for"] = awaited;
-  fields["bound_by"] = text_or_none(row.bound_by);
-  fields["bound_share"] = maybe(row.bound_share);
-  fields["requested"] = value_of(row.requested);
-  return fields;
-}
-
-py::list list_of(const std::vector<ReportRow>& rows, ObjectMaker& maker) {
-  py::list list;
-  for (const ReportRow& row : rows) list.append(value_of(row, maker));
-  return list;
-}
-
-/// (level, row, nodes below)
-py::list list_of(const std::vector<ReportNode>& nodes, ObjectMaker& maker) {
-  py::list list;
-  for (const ReportNode& node : nodes)
-    list.append(py::make_tuple(internal::to_string(node.level), value_of(node.row, maker), list_of(node.below, maker)));
-  return list;
-}
 
 void put_process(py::dict& fields, const Process& process) {
   const Program& program = *process.program;
@@ -168,6 +94,8 @@ void put_key(py::dict& fields, const char* name, const V& value, ObjectMaker& ma
     fields[name] = maybe_text(value);
   } else if constexpr (internal::kIsOptional<V>) {
     fields[name] = maybe(value);
+  } else if constexpr (std::is_same_v<V, Key>) {
+    fields[name] = text_of(to_string(value));
   } else if constexpr (std::is_convertible_v<V, std::string_view>) {
     fields[name] = text_of(value);
   } else if constexpr (std::is_same_v<V, std::vector<std::string>>) {
@@ -200,6 +128,58 @@ template <internal::IsReportPart T>
 py::list list_of(const std::vector<T>& parts, ObjectMaker& maker) {
   py::list list;
   for (const T& each : parts) list.append(part_value(each, maker));
+  return list;
+}
+
+py::list list_of(const std::vector<CriticalPath>& paths, ObjectMaker& maker) {
+  py::list list;
+  for (const CriticalPath& path : paths) {
+    py::dict fields = part_value(path, maker);
+    fields["run_key"] = text_of(to_string(path.run_key));
+    fields["without_task_ns"] = maybe(path.without_task_ns);
+    list.append(std::move(fields));
+  }
+  return list;
+}
+
+py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
+  py::dict fields;
+  fields["name"] = text_of(row.name);
+  fields["context"] = maker.context(row.task);
+  fields["pid"] = row.process ? py::object(py::int_(row.process->pid)) : py::object(py::none());
+  fields["argv"] = row.process ? argv_of(*row.process->program) : py::object(py::none());
+  internal::each_row_figure([&](const auto& figure) {
+    if (figure.zero_is_unknown && !internal::known(row, figure).any()) {
+      fields[figure.name] = py::none();
+    } else {
+      fields[figure.name] = value_of(row.*figure.member);
+    }
+    if (figure.at_most != nullptr) fields[(at_most_name(figure.name)).c_str()] = maybe(row.*figure.at_most);
+  });
+  fields["processes_bound"] = name_of(row.processes_bound);
+  fields["wall_bound"] = name_of(row.wall_bound);
+  fields["time"] = list_of(row.time, maker);
+  fields["task_ledger"] = row.task_ledger ? maker.part(*row.task_ledger) : py::object(py::none());
+  py::list awaited;
+  for (const AwaitedTask& each : row.waits_for) awaited.append(maker.part(each));
+  fields["waits_for"] = awaited;
+  fields["bound_by"] = text_or_none(row.bound_by);
+  fields["bound_share"] = maybe(row.bound_share);
+  fields["requested"] = row.requested == Requested{} ? py::object(py::none()) : maker.part(row.requested);
+  return fields;
+}
+
+py::list list_of(const std::vector<ReportRow>& rows, ObjectMaker& maker) {
+  py::list list;
+  for (const ReportRow& row : rows) list.append(value_of(row, maker));
+  return list;
+}
+
+/// (level, row, nodes below)
+py::list list_of(const std::vector<ReportNode>& nodes, ObjectMaker& maker) {
+  py::list list;
+  for (const ReportNode& node : nodes)
+    list.append(py::make_tuple(internal::to_string(node.level), value_of(node.row, maker), list_of(node.below, maker)));
   return list;
 }
 
@@ -239,6 +219,7 @@ struct TypeName {
   static std::string get() {
     if constexpr (std::is_same_v<V, bool>) return "bool";
     if constexpr (std::is_integral_v<V>) return "int";
+    if constexpr (std::is_same_v<V, Key>) return "str";
     if constexpr (std::is_floating_point_v<V>) return "float";
     if constexpr (std::is_same_v<V, Figure>) return "Figure";
     if constexpr (std::is_same_v<V, Process>) return "process";
@@ -280,7 +261,6 @@ py::dict columns_of(const std::vector<internal::ListedProcess>& processes) {
   add("peak_bytes", [](const auto& one) { return maybe_figure(one.peak_bytes); });
   add("read_bytes", [](const auto& one) { return maybe_figure(one.read_bytes); });
   add("written_bytes", [](const auto& one) { return maybe_figure(one.written_bytes); });
-  add("time", [](const auto& one) { return list_of(internal::time_shares(one.process_ledger, one.ledger)); });
   return columns;
 }
 
@@ -347,10 +327,9 @@ py::dict values_of(const DetailedReport& native) {
   fields["findings"] = findings_of(native);
   fields["failures"] = list_of(report.failures, maker);
   fields["failures_seen"] = report.failures_seen;
-  fields["reader_had_enough"] = report.excused.reader_had_enough;
-  fields["ended_by_starter"] = report.excused.ended_by_starter;
+  fields["excused"] = part_value(report.excused, maker);
   fields["survivors"] = list_of(report.survivors, maker);
-  fields["critical_paths"] = list_of(report.critical_paths);
+  fields["critical_paths"] = list_of(report.critical_paths, maker);
   fields["pipelines"] = list_of(report.pipelines, maker);
   fields["cgroups"] = list_of(report.cgroups, maker);
   fields["files"] = list_of(report.files, maker);

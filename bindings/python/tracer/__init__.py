@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from ._open import connect as connect, session as session
     from ._recording import Recording as Recording, read as read
     from ._report import (
-        CgroupMemory as CgroupMemory, Certificate as Certificate, CriticalPath as CriticalPath, Failure as Failure,
-        Figure as Figure, MissingFamily as MissingFamily, PathTask as PathTask, Pipeline as Pipeline, Report as Report,
-        ReportCost as ReportCost, ReportNode as ReportNode, ReportRow as ReportRow, Series as Series, Survivor as Survivor,
-        Timeline as Timeline, TimeShare as TimeShare, Waste as Waste,
+        CgroupMemory as CgroupMemory, Certificate as Certificate, CriticalPath as CriticalPath, Excused as Excused,
+        Failure as Failure, Figure as Figure, MissingFamily as MissingFamily, PathTask as PathTask, Pipeline as Pipeline,
+        Report as Report, ReportCost as ReportCost, ReportNode as ReportNode, ReportRow as ReportRow, Series as Series,
+        Survivor as Survivor, Timeline as Timeline, TimeShare as TimeShare, Waste as Waste,
     )
     from ._run import run as run
     from ._run_result import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage
@@ -72,8 +72,8 @@ _NAMES_IN = {
     "TaskFinish TaskLedger TaskStart ToolSample",
     "_open": "connect session",
     "_recording": "Recording read",
-    "_report": "CgroupMemory Certificate CriticalPath Failure Figure MissingFamily PathTask Pipeline Report ReportCost ReportNode "
-    "ReportRow Series Survivor TimeShare Timeline Waste",
+    "_report": "CgroupMemory Certificate CriticalPath Excused Failure Figure MissingFamily PathTask Pipeline Report ReportCost "
+    "ReportNode ReportRow Series Survivor TimeShare Timeline Waste",
     "_run": "run",
     "_run_result": "CommandFailedError RunResult Usage",
     "_session": "Session",

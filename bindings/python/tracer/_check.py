@@ -69,6 +69,8 @@ class CheckReport:
                 lines.append(f"          {item.problem.what} [{item.problem.code}]")
                 if item.problem.fix:
                     lines.append(f"          fix: {item.problem.fix}")
+                for i, line in enumerate(item.problem.detail.splitlines()):
+                    lines.append(f"          {'        ' if i else 'detail: '}{line}")
         lines += ["", "tracing works here" if self.usable
                   else "tracing does not work here: items marked MISSING are required"]
         return "\n".join(lines)

@@ -482,13 +482,13 @@ class Evidence(Fact):
         "name", "value", "unit", "text",
     )
     name: str
-    """`limit_bytes`, `disk_ns`, `allocator` …"""
+    """Such as `limit_bytes`, `disk_ns` or `allocator`."""
     value: int | None
-    """The figure; None if it is a text."""
+    """The figure. None when: it is a text."""
     unit: str | None
-    """`ns`, `bytes`, `count`, `percent` or `bytes/s`; None: a plain number or a text."""
+    """`ns`, `bytes`, `count`, `percent` or `bytes/s`. None when: it is a plain number, or a text."""
     text: str | None
-    """The text; None if it is a figure."""
+    """The text. None when: it is a figure."""
 
 
 class Host(Fact):
@@ -2516,8 +2516,7 @@ class Finding(Event):
     )
     kind: ClassVar[str] = "finding"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
-    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
+    """When it was reported. In nanoseconds."""
     finding_key: str
     """The same in all reports of a finding; made of its code and subject."""
     code: str
@@ -2551,8 +2550,7 @@ class Finding(Event):
     advice: str
     """What to try; empty if there is nothing sensible."""
     evidence: tuple[Evidence, ...]
-    """A list of `name` with `value` and `unit`, or `text`: the figures and names that the finding rests on. Units are
-    `ns`, `bytes`, `count`, `percent` and `bytes/s`."""
+    """A list of the figures and texts that it rests on."""
 
 
 class SyscallUse(Event):

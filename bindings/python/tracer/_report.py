@@ -14,11 +14,10 @@ from . import _core
 from ._arguments import checked_call, text_of, whole_number_of
 from ._errors import TracerError
 from ._events import AwaitedTask, Context, Finding, Host, Requested, TaskLedger
-from ._facts import rebuilt
 from ._figure import Figure
 from ._report_parts import (
-    BusyDevice, BusyFile, BusyFileSystem, BusyGpu, BusyPeer, CertificateFigures, CgroupMemory, FailureFigures, MissingFamily, Pipeline,
-    ReportCost, Survivor, Waste,
+    BusyDevice, BusyFile, BusyFileSystem, BusyGpu, BusyPeer, CertificateFigures, CgroupMemory, CriticalPathFigures, Excused, FailureFigures,
+    MissingFamily, PathTask, Pipeline, ReportCost, Survivor, TimeShare, Waste,
 )
 from ._state import Damage
 
@@ -27,27 +26,15 @@ if TYPE_CHECKING:
     from .cost._waste import HourlyPrice, WasteCost
 
 __all__ = [
-    "CgroupMemory", "Certificate", "CriticalPath", "Failure", "Figure", "MissingFamily", "PathTask", "Pipeline", "Report", "ReportCost",
-    "ReportNode", "ReportRow", "Series", "Survivor", "TimeShare", "Timeline", "Waste", "findings_of", "report_of", "report_of_descriptor",
-    "report_of_path", "report_of_paths",
+    "CgroupMemory", "Certificate", "CriticalPath", "Excused", "Failure", "Figure", "MissingFamily", "PathTask", "Pipeline", "Report",
+    "ReportCost", "ReportNode", "ReportRow", "Series", "Survivor", "TimeShare", "Timeline", "Waste", "findings_of", "report_of",
+    "report_of_descriptor", "report_of_path", "report_of_paths",
 ]
 
 _Part = TypeVar("_Part")
 
 MOST_PROCESSES = 2000
 """The most processes that a report lists one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class TimeShare:
-    """The part of the lives of all processes that went to one cause: the parts of a ProcessLedger."""
-
-    cause: str
-    """"CPU", "run queue", "disk", "pipe", "network", "local socket", "lock", "child", "sleep", "events", "memory",
-    "stopped", "CPU limit", "other", or "CPU or wait": of runs, steps and tasks, what is certain of neither."""
-    time_ns: int
-    share: float
-    """0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,34 +123,14 @@ class Failure(FailureFigures):
 
 
 @dataclass(frozen=True, slots=True)
-class PathTask:
-    """A task on the critical path of its run."""
-
-    task_key: str
-    name: str
-    """For people: "align (S1)"; "?": it has none."""
-    begin_ns: int
-    end_ns: int
-    """Of one that has not finished: of the last event."""
-    finished: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CriticalPath:
+class CriticalPath(CriticalPathFigures):
     """The tasks that a run could not have been shorter than: each read a file that the one before it had written, and
     began when that had ended."""
 
     run_key: str
-    basis: str
-    """"files"; or "longest task": which task needed which is not known, and the longest one stands for all."""
-    length_at_least_ns: int
-    """What its tasks took in all. What tasks pass on in other ways is not seen."""
-    length_at_most_ns: int
-    """The longest chain of tasks that did not overlap, whatever they needed."""
+    """The run's key."""
     without_task_ns: int | None
     """The time in which no task of the run ran. None: as in RunFinish, and while the run lives."""
-    tasks: tuple[PathTask, ...]
-    """In their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +195,8 @@ class Report:
     failures: tuple[Failure, ...]
     failures_seen: int
     """The number of all failures."""
-    reader_had_enough: int
-    """Not failures: processes that wrote to a pipe or socket that nobody read anymore."""
-    ended_by_starter: int
-    """Not failures: processes that a process above ended by a signal, such as the workers of a pool."""
+    excused: Excused
+    """Ends by a signal, or with a status other than 0, that are no failures."""
     survivors: tuple[Survivor, ...]
     """Processes that have not ended."""
     critical_paths: tuple[CriticalPath, ...]
@@ -353,13 +318,11 @@ class Report:
 def _row(parts: dict[str, Any]) -> ReportRow:
     argv = parts["argv"]
     for name, value in parts.items():
-        if isinstance(value, tuple) and name != "requested":
+        if isinstance(value, tuple):
             parts[name] = Figure(*value)
     parts["argv"] = None if argv is None else tuple(argv)
-    parts["time"] = tuple(TimeShare(*each) for each in parts["time"])
+    parts["time"] = _parts(TimeShare, parts["time"])
     parts["waits_for"] = tuple(parts["waits_for"])
-    if parts["requested"] is not None:
-        parts["requested"] = rebuilt(Requested, parts["requested"])
     return ReportRow(**parts)
 
 
@@ -405,11 +368,9 @@ def _report(native: _core.NativeReport, title: str | None) -> Report:
         findings=tuple(parts["findings"]),
         failures=_parts(Failure, parts["failures"]),
         failures_seen=parts["failures_seen"],
-        reader_had_enough=parts["reader_had_enough"],
-        ended_by_starter=parts["ended_by_starter"],
+        excused=_part(Excused, parts["excused"]),
         survivors=_parts(Survivor, parts["survivors"]),
-        critical_paths=tuple(CriticalPath(**each | {"tasks": tuple(PathTask(*task) for task in each["tasks"])})
-                             for each in parts["critical_paths"]),
+        critical_paths=tuple(CriticalPath(**each | {"tasks": _parts(PathTask, each["tasks"])}) for each in parts["critical_paths"]),
         pipelines=_parts(Pipeline, parts["pipelines"]),
         cgroups=_parts(CgroupMemory, parts["cgroups"]),
         files=_parts(BusyFile, parts["files"]),

@@ -13,6 +13,52 @@ from ._state import Damage
 
 
 @dataclass(frozen=True, slots=True)
+class TimeShare:
+    """The part of the lives of all processes that went to one cause."""
+
+    cause: str
+    """"CPU", "run queue", "CPU limit", "disk", "pipe", "network", "local socket", "lock", "child", "sleep", "events",
+    "memory", "stopped", "other", or, of runs, steps and tasks, "CPU or wait": time in which something of it ran, or all
+    waited; the bounds of `computing_ns` are so far apart, and "CPU" is what is certain."""
+    time_ns: int
+    """Spent by all of its processes, added up."""
+    share: float
+    """Of their lives, 0 to 1; with `task_ledger`, of the wall time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathTask:
+    """A task on the critical path of its run."""
+
+    task_key: str
+    """The task's key."""
+    name: str
+    """For people: "align (S1)"; "?": it has none."""
+    begin_ns: int
+    """When it began."""
+    end_ns: int | None
+    """When it ended. None: it has not ended."""
+    last_ns: int | None
+    """The time of the last event. None: it has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPathFigures:
+    """The tasks that a run could not have been shorter than: each read a file that the one before it had written, and
+    began when that had ended."""
+
+    basis: str
+    """"files": by the files that tasks passed on; or "longest task": which task needed which is not known, and the
+    longest one stands for all."""
+    length_ns_at_least: int
+    """What its tasks took in all. What tasks pass on in other ways is not seen."""
+    length_ns_at_most: int
+    """The longest chain of tasks that did not overlap, whatever they needed."""
+    tasks: tuple[PathTask, ...]
+    """In their order."""
+
+
+@dataclass(frozen=True, slots=True)
 class MissingFamily:
     """A requested family that the kernel does not provide, wholly or in part."""
 
@@ -99,6 +145,16 @@ class FailureFigures:
     """Tools that passed on the first, from its parent on up, at most 8. Empty: none, or not known."""
     ignored_by: str | None
     """The tool that ignored the first. None: nobody, or not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excused:
+    """How many ends by a signal, or with a status other than 0, are no failures."""
+
+    reader_had_enough: int
+    """Processes that wrote to a pipe or socket that nobody read any more."""
+    ended_by_starter: int
+    """Processes that one above them ended by a signal, such as the workers of a pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,10 +373,14 @@ __all__ = [
     "BusyPeer",
     "CertificateFigures",
     "CgroupMemory",
+    "CriticalPathFigures",
+    "Excused",
     "FailureFigures",
     "MissingFamily",
+    "PathTask",
     "Pipeline",
     "ReportCost",
     "Survivor",
+    "TimeShare",
     "Waste",
 ]

@@ -11,6 +11,7 @@
 #include "source/kernel/load/call_cost.hpp"
 #include "source/kernel/load/kernel_programs.hpp"
 #include "source/kernel/load/kernel_support.hpp"
+#include "source/kernel/load/refusal.hpp"
 
 namespace tracer {
 namespace {
@@ -64,7 +65,14 @@ CheckReport check() {
     item.available = true;
     cost = cost_of_syscalls(programs);
   } catch (const Error& error) {
-    if (!error.problems().empty()) item.problem = error.problems().front();
+    item.problem = error.problems().front();
+    if (error.code() == ErrorCode::kProgramRefused) {
+      if (internal::fix_of_refusal(error.error_number()) == nullptr) {
+        item.problem->fix = "report the detail, with the kernel's version";
+      } else {
+        item.problem->detail.clear();  // libbpf's guesses at the cause.
+      }
+    }
   }
   report.items.push_back(std::move(item));
   if (cost) report.items.push_back(std::move(*cost));

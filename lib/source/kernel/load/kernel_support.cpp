@@ -16,6 +16,7 @@
 #include "base/scale_cost.hpp"
 #include "base/text.hpp"
 #include "source/proc/pid_namespace.hpp"
+#include "source/proc/user_namespace.hpp"
 
 namespace tracer {
 namespace internal {
@@ -39,11 +40,12 @@ CheckItem capability_item(std::uint64_t held, unsigned capability, const char* n
   item.effect = effect;
   item.available = has(held, capability) || has(held, CAP_SYS_ADMIN);
   if (!item.available)
-    item.problem = Problem{ErrorCode::kPermission,
-                           0,
-                           fmt::format("missing capability {}", name),
-                           fmt::format("run as root (sudo), or: setcap cap_bpf,cap_perfmon+ep PROGRAM"),
-                           {}};
+    item.problem = Problem{
+        ErrorCode::kPermission,
+        0,
+        fmt::format("missing capability {}", name),
+        in_user_namespace() ? kTraceFromOutside : "run as root (sudo), or: setcap cap_bpf,cap_perfmon+ep PROGRAM",
+        {}};
   return item;
 }
 

@@ -10,7 +10,7 @@
 
 #include <tracer/error.hpp>
 
-#include "base/text.hpp"
+#include "source/kernel/load/refusal.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -69,27 +69,13 @@ void LibbpfLog::take(const char* format, va_list arguments) noexcept try {
   // Out of memory: a shorter detail.
 }
 
-namespace {
-
-/// What has the capabilities and may not load programs all the same runs under such a filter, as containers do.
-bool has_seccomp_filter() {
-  const auto status = read_small_file("/proc/self/status");
-  return status && status->find("\nSeccomp:\t2") != std::string::npos;
-}
-
-const char* fix_of(int error_number) {
-  if (error_number == ENOMEM) return "free some memory, or ask for a smaller ring and fewer processes";
-  if (error_number == EPERM && has_seccomp_filter())
-    return "let the container's seccomp profile allow bpf(): --security-opt seccomp=unconfined, or a profile with it";
-  return "run `tracerd check`; report the detail if it finds nothing missing";
-}
-
-}  // namespace
-
 void refuse(const char* what, int error_number, const LibbpfLog& log) {
   const bool memory = error_number == ENOMEM;
+  const char* const fix = fix_of_refusal(error_number);
   throw Error({memory ? ErrorCode::kNoMemory : ErrorCode::kProgramRefused, error_number,
-               fmt::format("the kernel refused to {}", what), fix_of(error_number), log.tail()});
+               fmt::format("the kernel refused to {}", what),
+               fix != nullptr ? fix : "run `tracerd check`; report the detail if it finds nothing missing",
+               log.tail()});
 }
 
 }  // namespace tracer::internal
