@@ -135,8 +135,11 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 	} else {
 		fill_exit(record, last, process, sizeof(*record), now_ns);
 		read_thread(&record->total, last);
-		if (keep_ledgers && !process->ledger_lost)
+		if (keep_ledgers && !process->ledger_lost) {
 			end_ledger(&record->waits, last, now_ns, true);
+			if (may_have_peers(&record->waits))
+				set_wait_peers(&record->waits, process->pid, process->start_ns);
+		}
 		add_to_totals(process->context_id, &record->total, record->read_before_exec_bytes, record->flags,
 			      record->exit_code);
 		bpf_ringbuf_submit(record, wakeup_flags(ring));
@@ -179,8 +182,11 @@ static __noinline void end_threaded(struct task_struct *last, struct tracer_proc
 	__builtin_memset(&record->process_waits, 0, sizeof(record->process_waits));
 	if (!process->ledger_lost) {
 		record->exit.waits = sums->waits;
-		if (keep_ledgers)
+		if (keep_ledgers) {
 			process_waits_until(&record->process_waits, pid, now_ns, PROGRAM_SWITCH);
+			if (may_have_peers(&record->exit.waits))
+				set_wait_peers(&record->exit.waits, process->pid, process->start_ns);
+		}
 	}
 	__u32 context_id = process->context_id;
 	/* It may fail otherwise, too (EBUSY from 5.11 to 6.0, EDEADLK and ETIMEDOUT since 6.15): no other has told

@@ -51,6 +51,7 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define TASK_RTLOCK_WAIT 0x1000 /* since 5f220be21418 (5.15), with PREEMPT_RT: for a lock that spins elsewhere */
 #define TASK_FROZEN 0x8000	/* since f5d39b020809 (6.1) */
 #define PF_IDLE 0x00000002
+#define PF_EXITING 0x00000004
 #define PF_MEMALLOC 0x00000800
 #define PF_KTHREAD 0x00200000
 #define PF_FROZEN 0x00010000 /* until f5d39b020809 (6.1); then of kernel threads only */
@@ -81,6 +82,8 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define TRACE_SIGNAL_DELIVERED 0
 #define TRACE_SIGNAL_LOSE_INFO 4
 #define JOBCTL_PENDING ((1 << 17) | (1 << 19) | (1 << 20) | (1 << 23)) /* to stop, to be traced, to freeze */
+/* linux/futex.h */
+#define FUTEX_PRIVATE_FLAG 128
 /* linux/proc_ns.h: the inode number of the initial pid namespace */
 #define PROC_PID_INIT_INO 0xEFFFFFFCU
 /* linux/magic.h */

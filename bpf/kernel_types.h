@@ -149,6 +149,11 @@ struct sock {
 	struct socket *sk_socket;
 };
 
+/* With CONFIG_UNIX=y. */
+struct unix_sock {
+	struct sock *peer;
+};
+
 struct tcp_sock {
 	__u32 total_retrans;
 	__u32 srtt_us;

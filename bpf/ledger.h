@@ -30,9 +30,12 @@ static __always_inline bool is_pipe(__u32 cause)
 }
 
 /* Who ends the wait says more of it. */
-static __always_inline bool waker_matters(__u32 cause)
+static __always_inline bool waker_matters(const struct tracer_thread *thread)
 {
-	return is_pipe(cause) || cause == TRACER_WAIT_POLL;
+	__u32 cause = thread->cause;
+
+	return is_pipe(cause) || cause == TRACER_WAIT_POLL || cause == TRACER_WAIT_LOCAL_SOCKET ||
+	       (thread->peers & TRACER_LOCK_SHARED);
 }
 
 static __always_inline __u32 *awaiting_count(__u32 tid)

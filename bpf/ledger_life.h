@@ -104,7 +104,7 @@ static __always_inline void join_ledger(struct tracer_process *process, struct t
 		return;
 	thread->queued_before = 0;
 	keep_cause(thread, cause_of_wait(task, state, false));
-	if (waker_matters(thread->cause))
+	if (waker_matters(thread))
 		mark_awaiting(thread, task->pid);
 }
 
@@ -122,6 +122,26 @@ static __always_inline void add_waits(struct tracer_wire_waits *sum, const struc
 		sum->pipe_write_peer = more->pipe_write_peer;
 	sum->threads += more->threads;
 	sum->limits_known |= more->limits_known;
+}
+
+static __always_inline bool may_have_peers(const struct tracer_wire_waits *waits)
+{
+	return waits->wait_ns[TRACER_WAIT_LOCAL_SOCKET] || waits->wait_ns[TRACER_WAIT_LOCK];
+}
+
+/* Of the process. */
+static __noinline int set_wait_peers(struct tracer_wire_waits *to, __u32 pid, __u64 start_ns)
+{
+	struct tracer_wait_peers_key key = {.start_ns = start_ns, .pid = pid};
+	struct tracer_wait_peers *peers = bpf_map_lookup_elem(&wait_peers, &key);
+
+	if (!to || !peers)
+		return 0;
+	to->local_socket_peer = peers->local_socket.pid;
+	to->local_socket_peer_ns = peers->local_socket.wait_ns;
+	to->lock_peer = peers->lock.pid;
+	to->lock_peer_ns = peers->lock.wait_ns;
+	return 0;
 }
 
 static __always_inline void keep_peer(__u32 *peer, __u64 known_ns, __u32 other, __u64 other_ns)

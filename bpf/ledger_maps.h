@@ -9,7 +9,7 @@
 #include "thread_places.h"
 
 /*
- * How many threads whose ids have these low bits wait for a pipe, or for one of several things. So a waking, of which
+ * How many threads whose ids have these low bits wait for what another process may end. So a waking, of which
  * there are many, need not look into the table, which is seldom in the cache.
  */
 #define AWAITING_IDS 8192
@@ -22,6 +22,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tracer_awaiting);
 } awaiting SEC(".maps");
+
+/* Of processes of which another has ended a wait for a local socket or a lock. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 2048);
+	__type(key, struct tracer_wait_peers_key);
+	__type(value, struct tracer_wait_peers);
+} wait_peers SEC(".maps");
 
 /* As `processes`, only of those with several threads. */
 struct {

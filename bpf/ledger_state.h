@@ -11,6 +11,9 @@
 #define TRACER_READY_IN_PROCESS 1 /* in the ledger of its process */
 #define TRACER_READY_IN_SCOPE 2	  /* in that of a scope */
 
+#define TRACER_LOCK_SHARED 1 /* it waits for a lock that other processes may have */
+#define TRACER_WAKER_NOTED 2 /* in its process's tracer_wait_peers is who has ended its wait */
+
 /* What the ledger remembers of a thread. What each switch wants stands side by side. */
 struct tracer_thread {
 	__u64 task;	    /* its address, as tids come again, and an exec moves them */
@@ -21,7 +24,7 @@ struct tracer_thread {
 	__u8 cause;  /* TRACER_WAIT_*, since out_ns */
 	__u8 ready;  /* TRACER_READY_* */
 	__u8 owes;   /* there is an entry in owed_waits */
-	__u8 reserved;
+	__u8 peers;  /* TRACER_LOCK_SHARED, TRACER_WAKER_NOTED */
 	union {
 		__u32 waker;  /* process that woke it from a wait for a pipe, or for one of several things */
 		__u32 target; /* of a wait for a disk, the device; for a socket, its handle; 0: not known, or told */
@@ -70,6 +73,25 @@ struct tracer_process_ledger {
 	__u64 open_ns;	 /* when the last one left */
 	__u64 closed_ns; /* zero_ns of the last gap that ended */
 	__u64 booked_ns; /* and of the last that was booked */
+};
+
+/* The process that ended most of another's waits of one kind: as long as it leads. */
+struct tracer_wait_peer {
+	__u64 wait_ns; /* those that it has ended since then */
+	__u64 lead_ns; /* over all others */
+	__u32 pid;     /* 0: none has ended one */
+	__u32 reserved;
+};
+struct tracer_wait_peers_key {
+	__u64 start_ns;
+	__u32 pid; /* as records say it, as are those above and below */
+	__u32 reserved;
+};
+struct tracer_wait_peers {
+	struct tracer_wait_peer local_socket;
+	struct tracer_wait_peer lock;
+	__u32 waker; /* that has just ended the wait of this thread of it */
+	__u32 tid;   /* the kernel's number */
 };
 
 /* A place in the map `process_ledgers`. */
@@ -123,7 +145,7 @@ struct tracer_counted_cpu {
 	__u32 owns_in_scope; /* 1: what runs here has ended a gap of that */
 	__u32 next_scope;
 	__u32 socket;	 /* handle of the one that it waits for now; 0: none, or not known */
-	__u64 waited_ns; /* for a target: what has just been booked */
+	__u64 waited_ns; /* what has just been booked for a target, or a lock */
 	__u32 target;	 /* of that; 0: none, or not known */
 	__u32 reserved;
 };

@@ -221,6 +221,8 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		ledger_at_exec(&record->waits, task, old_tid, own_cpu_ns, now_ns);
 		if (ended_waits)
 			add_waits(&record->waits, ended_waits);
+		if (may_have_peers(&record->waits))
+			set_wait_peers(&record->waits, process->pid, process->start_ns);
 	}
 	if (process->threads > 1)
 		flags |= TRACER_FLAG_THREADS_PENDING;

@@ -123,6 +123,8 @@ int living_tasks(struct bpf_iter__task *context)
 	}
 	if (keep_ledgers && !process->ledger_lost && !summed)
 		ledger_of_living(&record->waits, task, now_ns, PROGRAM_LIVING);
+	if (keep_ledgers && task->pid == task->tgid)
+		set_wait_peers(&record->waits, process->pid, process->start_ns);
 	record->state = state_of(task);
 	/* Of the process, so once: with its first thread, unless that has ended. */
 	if (!gone && (task->pid == task->tgid || !task->group_leader->mm) && resident_pages_known()) {

@@ -10,6 +10,7 @@
 #define CALL_NONE (-1) /* in the kernel for another reason: a page fault */
 #define CALL_FOREIGN (-2)
 #define TRACER_WAIT_RESTARTED TRACER_WAIT_CAUSES
+#define TRACER_WAIT_SHARED_LOCK (TRACER_WAIT_CAUSES + 1)
 #define OLD_STACK_BYTES 16384 /* THREAD_SIZE of kernels without bpf_task_pt_regs, before dd6e10fbd9fb (5.15) */
 
 /* By a pointer that the verifier knows, so that plain loads will do. */
@@ -126,10 +127,17 @@ static __noinline int forget_socket(void)
 	return 0;
 }
 
-static __noinline __u32 cause_of_socket(struct inode *inode)
+/* `inode`: of a socket. */
+static __always_inline struct sock *sock_of(struct inode *inode)
 {
 	struct socket *socket = (void *)inode - bpf_core_field_offset(struct socket_alloc, vfs_inode);
-	struct sock *sock = BPF_CORE_READ(socket, sk);
+
+	return BPF_CORE_READ(socket, sk);
+}
+
+static __noinline __u32 cause_of_socket(struct inode *inode)
+{
+	struct sock *sock = sock_of(inode);
 
 	note_socket(socket_handle((__u64)sock));
 	return is_local_socket(sock) ? TRACER_WAIT_LOCAL_SOCKET : TRACER_WAIT_NETWORK;
@@ -206,6 +214,10 @@ static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *
 		return (state & TASK_UNINTERRUPTIBLE) ? TRACER_WAIT_DISK : TRACER_WAIT_PIPE_READ;
 	case TRACER_CALL_FILES:
 		return TRACER_WAIT_DISK;
+	case TRACER_CALL_FUTEX:
+		return (call_argument(registers, 1) & FUTEX_PRIVATE_FLAG) ? TRACER_WAIT_LOCK : TRACER_WAIT_SHARED_LOCK;
+	case TRACER_CALL_LOCKS:
+		return TRACER_WAIT_SHARED_LOCK;
 	case TRACER_CALL_AWAITS_SIGNAL:
 		/* As shells wait for their children. */
 		return task->children.next != &task->children ? TRACER_WAIT_CHILD : TRACER_WAIT_OTHER;
@@ -216,6 +228,9 @@ static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *
 /* Into `thread` goes what it waits for; after a stop the kernel goes on with the wait of the call before. */
 static __always_inline void keep_cause(struct tracer_thread *thread, __u32 cause)
 {
+	thread->peers = cause == TRACER_WAIT_SHARED_LOCK ? TRACER_LOCK_SHARED : 0;
+	if (thread->peers)
+		cause = TRACER_WAIT_LOCK;
 	if (cause == TRACER_WAIT_RESTARTED)
 		cause = thread->call_cause ? thread->call_cause : TRACER_WAIT_OTHER;
 	else if (cause != TRACER_WAIT_STOPPED)
@@ -223,7 +238,7 @@ static __always_inline void keep_cause(struct tracer_thread *thread, __u32 cause
 	thread->cause = cause;
 }
 
-/* TRACER_WAIT_*, TRACER_WAIT_RESTARTED included. */
+/* TRACER_WAIT_*, TRACER_WAIT_RESTARTED and TRACER_WAIT_SHARED_LOCK included. */
 static __always_inline __u32 cause_of_wait(struct task_struct *task, __u32 state, bool in_reclaim)
 {
 	if (is_stopped(task, state))

@@ -24,11 +24,11 @@ static __always_inline bool has_target(__u32 cause)
 	return cause == TRACER_WAIT_DISK || is_socket_wait(cause);
 }
 
-/* Of all waits that have a target. */
+/* Of all waits that have a target, or a peer. */
 static __always_inline __u64 targeted_ns(const struct tracer_thread *thread)
 {
 	return thread->wait_ns[TRACER_WAIT_DISK] + thread->wait_ns[TRACER_WAIT_NETWORK] +
-	       thread->wait_ns[TRACER_WAIT_LOCAL_SOCKET];
+	       thread->wait_ns[TRACER_WAIT_LOCAL_SOCKET] + thread->wait_ns[TRACER_WAIT_LOCK];
 }
 
 static __always_inline void add_to_device(struct tracer_disk_waits *waits, __u32 device, __u64 wait_ns)

@@ -15,6 +15,7 @@
 #include "scope_ledger.h"
 #include "wait_causes.h"
 #include "wait_targets.h"
+#include "wait_peers.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -44,7 +45,8 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 	__u64 now_ns = queue_clock(task);
 	__u64 in_ns = task->sched_info.last_arrival;
 	__u64 switches = task->nvcsw;
-	bool was_marked = waker_matters(thread->cause);
+	bool was_marked = waker_matters(thread);
+	bool peer_noted = thread->peers & TRACER_WAKER_NOTED;
 	cpu->target = has_target(thread->cause) ? thread->target : 0;
 	cpu->waited_ns = targeted_ns(thread);
 	note_change(&thread->changes);
@@ -54,17 +56,21 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 	thread->out_ns = now_ns;
 	thread->waker = 0;
 	cpu->socket = 0;
-	if (preempt || !state)
+	if (preempt || !state) {
 		thread->cause = TRACER_WAIT_NONE;
-	else
+		thread->peers = 0;
+	} else {
 		keep_cause(thread, cause_of_wait(task, state, thread->in_reclaim));
+	}
 	cpu->cause = thread->cause;
 	note_ready_in_scope(thread, cpu->scope);
 	note_limit(thread, group);
 	if (cpu->target || has_target(thread->cause))
 		change_target(thread, cpu, switches, now_ns - in_ns);
+	if (peer_noted)
+		count_peer(cpu);
 	note_change(&thread->changes);
-	bool is_marked = waker_matters(thread->cause);
+	bool is_marked = waker_matters(thread);
 	/* Again though it was marked before: that may have been under another id. */
 	if (is_marked || was_marked)
 		mark_awaiting(thread, is_marked ? task->pid : 0);
@@ -103,21 +109,6 @@ int waits_switch_without_fetch(__u64 *context)
 	return on_switch(context, false);
 }
 
-/* The registers with which what runs here entered the kernel. */
-static __always_inline struct pt_regs *own_registers(void)
-{
-	/* Known wherever bpf_task_pt_regs is, which wants it. */
-	if (registers_known())
-		return entry_registers(bpf_get_current_task_btf());
-	return entry_registers((void *)bpf_get_current_task());
-}
-
-static __always_inline bool signaled(struct task_struct *task)
-{
-	return task->pending.signal.sig[0] || task->signal->shared_pending.signal.sig[0] ||
-	       (task->jobctl & JOBCTL_PENDING);
-}
-
 /*
  * It opens a file, and what runs here is the process that serves it (FUSE), with its answer; the other end of a FIFO
  * would be opening it.
@@ -137,29 +128,6 @@ static __noinline bool opened_by_server(struct task_struct *woken)
 	return call == TRACER_CALL_WRITES || call == TRACER_CALL_MOVES_0_2;
 }
 
-/* An open file of what runs here. */
-static __always_inline struct inode *own_descriptor_inode(__u32 fd)
-{
-	if (registers_known())
-		return descriptor_inode(bpf_get_current_task_btf(), fd);
-	struct task_struct *task = (void *)bpf_get_current_task();
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file *file = NULL;
-
-	if (fd >= BPF_CORE_READ(table, max_fds))
-		return NULL;
-	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
-	return BPF_CORE_READ(file, f_inode);
-}
-
-static __always_inline bool kernel_thread_here(void)
-{
-	__u32 flags = registers_known() ? bpf_get_current_task_btf()->flags
-					: BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), flags);
-
-	return flags & PF_KTHREAD;
-}
-
 /*
  * What it waited for that awaits any of several things: a pipe or local socket that what runs here has just read or
  * written. TRACER_WAIT_POLL: neither.
@@ -167,7 +135,7 @@ static __always_inline bool kernel_thread_here(void)
 static __noinline __u32 cause_by_waker(struct task_struct *woken)
 {
 	/* Not yet asleep, or woken by itself: a thread that tells another of its work is no neighbor. */
-	if (woken->on_cpu || bpf_get_current_pid_tgid() >> 32 == woken->tgid || kernel_thread_here())
+	if (woken->on_cpu || bpf_get_current_pid_tgid() >> 32 == woken->tgid || (own_flags() & PF_KTHREAD))
 		return TRACER_WAIT_POLL;
 	struct pt_regs *registers = own_registers();
 	__u32 call = call_of(number_of(registers));
@@ -192,7 +160,7 @@ static __noinline __u32 cause_by_waker(struct task_struct *woken)
 	return TRACER_WAIT_POLL;
 }
 
-/* Runs in the one that wakes: of a pipe, the process at its other end. */
+/* Runs in the one that wakes: of a pipe, a local socket or a lock, the process at the other end. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(waits_waking, struct task_struct *woken)
 {
@@ -201,8 +169,10 @@ int BPF_PROG(waits_waking, struct task_struct *woken)
 	if (!count || !*count)
 		return 0;
 	struct tracer_thread *thread = thread_of(woken);
-	if (!thread || !waker_matters(thread->cause))
+	if (!thread || !waker_matters(thread))
 		return 0;
+	if (thread->cause == TRACER_WAIT_LOCAL_SOCKET || thread->cause == TRACER_WAIT_LOCK)
+		return note_peer(woken, thread);
 	if (thread->cause == TRACER_WAIT_PIPE_READ && opened_by_server(woken)) {
 		keep_cause(thread, TRACER_WAIT_DISK);
 		thread->target = 0;

@@ -104,6 +104,8 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 #define TRACER_CALL_RESTARTS 40 /* goes on with the wait that a stop interrupted */
 #define TRACER_CALL_SOCKET 41	/* sends or receives, on the socket that is its first argument */
 #define TRACER_CALL_CONNECTS 42 /* makes a connection, likewise */
+#define TRACER_CALL_FUTEX 43
+#define TRACER_CALL_LOCKS 44 /* locks or unlocks what processes share */
 #define TRACER_CALLS 512
 
 /* Where the wall time went, since the threads were followed, summed over them. */
@@ -116,8 +118,14 @@ struct tracer_wire_waits {
 	__u32 pipe_write_peer;
 	__u32 threads;	    /* summed up here; 0: nothing is known */
 	__u32 limits_known; /* 1: wait_ns[TRACER_WAIT_THROTTLED] is */
+	/* The process that ended most waits for a local socket, and for a lock; 0: none is known to have. How long
+	 * those were that it ended, at least. Of a process, not of its threads. */
+	__u32 local_socket_peer;
+	__u32 lock_peer;
+	__u64 local_socket_peer_ns;
+	__u64 lock_peer_ns;
 };
-TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_waits) == 160, "wire layout");
+TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_waits) == 184, "wire layout");
 
 /* Where the life of a process went that has, or had, several threads: at each moment in one of these. */
 struct tracer_wire_process_waits {

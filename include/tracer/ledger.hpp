@@ -34,6 +34,11 @@ struct Ledger {
   std::optional<std::uint32_t>
       pipe_read_peer_pid;  ///< The process whose writes ended most of pipe_read_ns; absent: none, or unknown.
   std::optional<std::uint32_t> pipe_write_peer_pid;  ///< The process whose reads ended most of pipe_write_ns.
+  std::optional<std::uint32_t>
+      local_socket_peer_pid;  ///< The other process that ended most of local_socket_ns for certain; absent: none.
+  std::uint64_t local_socket_peer_ns = 0;      ///< What it ended of that, at least.
+  std::optional<std::uint32_t> lock_peer_pid;  ///< The other process that ended most of lock_ns for certain.
+  std::uint64_t lock_peer_ns = 0;
 };
 
 /// The life of a process as a whole by cause, since it was followed. At each moment it was running, if at least one of

@@ -51,8 +51,9 @@ struct TaskTotals {
 /// Another task, which a task waited for.
 struct AwaitedTask {
   Key task_key = {};
-  std::string name;           ///< What people call it, by then: "align (S1)". Empty: nothing.
-  std::uint64_t wait_ns = 0;  ///< For which the task as a whole waited for it: part of TaskLedger::pipe_ns.
+  std::string name;            ///< What people call it, by then: "align (S1)". Empty: nothing.
+  std::uint64_t wait_ns = 0;   ///< For which the task as a whole waited for it: part of that cause in its TaskLedger.
+  std::string cause = "pipe";  ///< "pipe", "local socket" or "lock".
 };
 
 /// The first process of a run was seen.
@@ -90,8 +91,9 @@ struct TaskFinish {
   TaskTotals totals;
   /// Where its wall time went. Absent: "waits" is off, part of it was not followed, or another run was in it.
   std::optional<TaskLedger> task_ledger = {};
-  /// Tasks of the same user that had the other ends of pipes for which it waited, the longest first, at most
-  /// kMostAwaited. Empty: it waited for none for 50 ms or more, or for which is not known.
+  /// Tasks of the same user that had the other ends of pipes and local sockets for which it waited, or the locks, by
+  /// cause, the longest first, at most kMostAwaited. Empty: it waited for none for 50 ms or more, or for which is not
+  /// known.
   std::vector<AwaitedTask> waits_for = {};
   static constexpr std::size_t kMostAwaited = 8;
 };

@@ -89,7 +89,10 @@ struct Schema<Ledger> {
       field(18, "pipe_read_ns", &Ledger::pipe_read_ns, Unit::kNs),
       field(19, "pipe_write_ns", &Ledger::pipe_write_ns, Unit::kNs),
       field(20, "pipe_read_peer_pid", &Ledger::pipe_read_peer_pid),
-      field(21, "pipe_write_peer_pid", &Ledger::pipe_write_peer_pid));
+      field(21, "pipe_write_peer_pid", &Ledger::pipe_write_peer_pid),
+      field(24, "local_socket_peer_pid", &Ledger::local_socket_peer_pid),
+      field(25, "local_socket_peer_ns", &Ledger::local_socket_peer_ns, Unit::kNs),
+      field(26, "lock_peer_pid", &Ledger::lock_peer_pid), field(27, "lock_peer_ns", &Ledger::lock_peer_ns, Unit::kNs));
 };
 
 template <>

@@ -63,6 +63,15 @@ inline void add_figures(Account& sum, const Account& more, Unknown unknown) {
   sum.cpu_at_least_ns = sum.cpu_ns ? std::nullopt : bound;
 }
 
+/// Of a sum over processes, no process is the peer.
+inline void forget_peers(Account& sum) {
+  if (!sum.ledger) return;
+  sum.ledger->pipe_read_peer_pid.reset();
+  sum.ledger->pipe_write_peer_pid.reset();
+  sum.ledger->local_socket_peer_pid.reset();
+  sum.ledger->lock_peer_pid.reset();
+}
+
 /// Takes off each figure of `less`, where both are known; what is unknown of `less` counts as nothing.
 template <Described T>
 void take_off_figures(T& sum, const T& less) {

@@ -19,7 +19,7 @@ template <>
 struct Schema<AwaitedTask> {
   static constexpr auto fields =
       std::tuple(field(1, "task_key", &AwaitedTask::task_key), field(2, "name", &AwaitedTask::name),
-                 field(3, "wait_ns", &AwaitedTask::wait_ns, Unit::kNs));
+                 field(3, "wait_ns", &AwaitedTask::wait_ns, Unit::kNs), field(4, "cause", &AwaitedTask::cause));
 };
 
 template <>

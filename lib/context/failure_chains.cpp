@@ -219,14 +219,13 @@ void FailureChains::fail(Origin& origin) {
 
 /// Its parent did not pass it on. `reader_failed`: a process beside it has failed, which may have been its reader.
 /// `is_known`: the parent has not failed by it in another way.
-void FailureChains::went_on(Pending& child, const std::shared_ptr<const Process>& parent, bool reader_failed,
-                            bool is_known) {
+void FailureChains::went_on(Pending& child, bool reader_failed, bool is_known) {
   for (Origin& origin : child.origins) {
     if (origin.nature == Nature::kReaderLeft && reader_failed) fail(origin);
     switch (origin.nature) {
       case Nature::kFailure:
         if (!is_known) break;
-        origin.what.ignored_by = parent;
+        origin.what.ignored_by = child.parent;
         decide_(origin.what, Verdict::kIgnored);
         break;
       case Nature::kReaderLeft: decide_(origin.what, Verdict::kReaderHadEnough); break;
@@ -264,7 +263,7 @@ std::vector<FailureChains::Origin> FailureChains::settle(Known& parent, const Pr
     const bool reader_failed = std::any_of(failed_spans.begin(), failed_spans.end(), [&each](const auto& span) {
       return span.first <= each.end_ns && span.second >= each.start_ns;
     });
-    went_on(each, exit.process, reader_failed, last != nullptr || !failed_by_it);
+    went_on(each, reader_failed, last != nullptr || !failed_by_it);
   }
   parent.pending.clear();
   return passed;
@@ -308,9 +307,10 @@ void FailureChains::hand_up(Pending pending, const ProcessExit& exit) {
   if (parent == nullptr) return end_at_top(pending, exit);
   // It has gone on for long.
   if (parent->pending.size() >= kMostPending) {
-    went_on(parent->pending.front(), parent->process, false, true);
+    went_on(parent->pending.front(), false, true);
     parent->pending.erase(parent->pending.begin());
   }
+  pending.parent = parent->process;
   parent->pending.push_back(std::move(pending));
   wait_for({*exit.process->parent_pid, parent->start_ns, exit.end_ns});
 }
@@ -338,7 +338,7 @@ void FailureChains::expire() {
   waiting_.pop_front();
   Known* parent = parent_of(oldest);
   if (parent == nullptr) return;
-  went_on(parent->pending.front(), parent->process, false, true);
+  went_on(parent->pending.front(), false, true);
   parent->pending.erase(parent->pending.begin());
 }
 
@@ -354,7 +354,7 @@ void FailureChains::ended(const ProcessExit& exit, bool engine_own, const std::s
       self.leads == Leads::kWork || (self.leads == Leads::kInferredTask && living_parent(*exit.process) == nullptr);
   ended_[exit.process->pid % kEndedPlaces] = exit.process;
   if (ended_well(exit)) return;
-  Pending pending{exit.start_ns, exit.end_ns, exit.exit_code, exit.exit_signal, exit.exit_signal_sender_pid, {}};
+  Pending pending{exit.start_ns, exit.end_ns, exit.exit_code, exit.exit_signal, exit.exit_signal_sender_pid, {}, {}};
   if (!origins.empty()) {
     pass_on(origins, exit, leads || (engine_own && !only_wraps(exit)));
     pending.origins = std::move(origins);
@@ -375,7 +375,7 @@ void FailureChains::ended(const ProcessExit& exit, bool engine_own, const std::s
 void FailureChains::forget(std::uint32_t pid, std::uint64_t start_ns) {
   Known* known = living(pid, start_ns);
   if (known == nullptr) return;
-  for (Pending& each : known->pending) went_on(each, known->process, false, false);
+  for (Pending& each : known->pending) went_on(each, false, false);
   living_.erase(pid);
 }
 
@@ -383,7 +383,7 @@ void FailureChains::finish(std::uint64_t time_ns) {
   for (auto& [pid, known] : living_) {
     for (Pending& each : known.pending) {
       const bool long_ago = time_ns - std::min(time_ns, each.end_ns) > kPatienceNs;
-      went_on(each, known.process, false, long_ago || known.last_child_ns > each.end_ns);
+      went_on(each, false, long_ago || known.last_child_ns > each.end_ns);
     }
     known.pending.clear();
   }

@@ -94,7 +94,8 @@ class FailureChains {
     std::optional<std::int32_t> exit_code;
     std::optional<std::int32_t> exit_signal;
     std::optional<std::uint32_t> sender_pid;
-    std::vector<Origin> origins;  ///< Never empty.
+    std::vector<Origin> origins;            ///< Never empty.
+    std::shared_ptr<const Process> parent;  ///< With the program that it had then.
   };
   enum class Leads { kNothing, kInferredTask, kWork };
   struct Known {
@@ -111,7 +112,7 @@ class FailureChains {
   Nature nature_of(const ProcessExit& exit) const;
   Origin origin_of(const ProcessExit& exit, const std::shared_ptr<void>& tag) const;
   std::vector<Origin> settle(Known& parent, const ProcessExit& exit);
-  void went_on(Pending& child, const std::shared_ptr<const Process>& parent, bool reader_failed, bool is_known);
+  void went_on(Pending& child, bool reader_failed, bool is_known);
   void pass_on(std::vector<Origin>& origins, const ProcessExit& exit, bool leads);
   static bool has_failure(const std::vector<Origin>& origins);
   void fail(Origin& origin);

@@ -65,7 +65,7 @@ void add_exit(ScopeTally& tally, const ProcessExit& exit, bool own) {
   Account account = exit.account;
   tally.memory.ended(exit.program, true);
   account.peak_rss_bytes.reset(), account.peak_rss_at_most_bytes.reset(), account.peak_rss_at_least_bytes.reset();
-  if (account.ledger) account.ledger->pipe_read_peer_pid.reset(), account.ledger->pipe_write_peer_pid.reset();
+  forget_peers(account);
   add_account(tally, account);
   ++totals.processes;
   if (own) {

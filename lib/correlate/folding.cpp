@@ -32,10 +32,7 @@ void add(Fold& fold, const ProcessSample& sample) {
     sum.rss_file_bytes = sample.rss_file_bytes;
     sum.rss_shared_bytes = sample.rss_shared_bytes;
     sum.account = sample.account;
-    if (auto& ledger = sum.account.ledger) {
-      ledger->pipe_read_peer_pid.reset();
-      ledger->pipe_write_peer_pid.reset();
-    }
+    forget_peers(sum.account);
   } else {
     add_figure(sum.threads, sample.threads, Unknown::kSpreads);
     add_figure(sum.rss_anonymous_bytes, sample.rss_anonymous_bytes, Unknown::kSpreads);

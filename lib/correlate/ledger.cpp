@@ -57,6 +57,10 @@ std::optional<Ledger> to_ledger(const RawWaits& waits, const RawAccount& account
   ledger.other_ns = less(waits.wall_ns, waits.cpu_ns + named_ns(waits));
   ledger.pipe_read_peer_pid = pid_of(waits.pipe_read_peer);
   ledger.pipe_write_peer_pid = pid_of(waits.pipe_write_peer);
+  ledger.local_socket_peer_pid = pid_of(waits.local_socket_peer);
+  ledger.local_socket_peer_ns = waits.local_socket_peer_ns;
+  ledger.lock_peer_pid = pid_of(waits.lock_peer);
+  ledger.lock_peer_ns = waits.lock_peer_ns;
   return ledger;
 }
 

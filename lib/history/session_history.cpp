@@ -254,7 +254,13 @@ bool SessionHistory::settle(milliseconds patience) {
 void SessionHistory::add(PastTask task) {
   const std::lock_guard lock(state_->mutex);
   if (!state_->can_write) return;
-  if (state_->tasks.size() < kMostWaiting) return state_->tasks.push_back(std::move(task));
+  if (state_->tasks.size() < kMostWaiting) {
+    state_->tasks.push_back(std::move(task));
+    if (state_->tasks.size() % kMostUnwritten != 0) return;
+    state_->write = true;
+    state_->changed.notify_all();
+    return;
+  }
   // One user's flood is no reason to keep nothing of others.
   if (owners_) {
     if (!std::exchange(state_->dropped, true))
@@ -271,17 +277,12 @@ void SessionHistory::add(HistoryRun run) {
 
 void SessionHistory::write_sometimes(std::uint64_t now_ns) {
   if (written_ns_ == 0) written_ns_ = now_ns;
-  if (now_ns < written_ns_ + kBetweenWrites_ns && !is_full()) return;
+  if (now_ns < written_ns_ + kBetweenWrites_ns) return;
   written_ns_ = now_ns;
   if (!has_new() || !start()) return;
   const std::lock_guard lock(state_->mutex);
   state_->write = true;
   state_->changed.notify_all();
-}
-
-bool SessionHistory::is_full() {
-  const std::lock_guard lock(state_->mutex);
-  return state_->tasks.size() >= kMostWaiting / 4;
 }
 
 bool SessionHistory::has_new() {

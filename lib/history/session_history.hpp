@@ -65,6 +65,7 @@ class SessionHistory {
  private:
   static constexpr std::size_t kMostKinds = 256;  ///< What is usual of others is forgotten, the oldest first.
   static constexpr std::size_t kMostWaiting = 16384;
+  static constexpr std::size_t kMostUnwritten = 512;  ///< At so many tasks, and again, the thread tries to write them.
   static constexpr std::uint64_t kBetweenWrites_ns = 10'000'000'000;
 
   struct Asked;
@@ -74,7 +75,6 @@ class SessionHistory {
   /// there is no file, or no thread.
   bool start();
   bool has_new();
-  bool is_full();
 
   std::shared_ptr<State> state_;  ///< Shared with the thread, which outlives this where its file system hangs.
   std::thread thread_;

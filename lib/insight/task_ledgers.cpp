@@ -192,15 +192,17 @@ void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& a
   const bool writes_to = account.ledger && account.ledger->pipe_write_peer_pid;
   const std::uint64_t read_wait_ns = reads_from ? std::exchange(member.read_wait_ns, 0) : 0;
   const std::uint64_t write_wait_ns = writes_to ? std::exchange(member.write_wait_ns, 0) : 0;
+  const ProcessLedger whole_span = span.ledger;
   for (const auto& each : member.scopes) {
     span.pipe_peers = PipePeers::kUnknown;
     if (account.ledger) {
+      span.ledger = without_inside(whole_span, *each, *account.ledger);
       const PipePeers read = peers_of(*each, account.ledger->pipe_read_peer_pid, span.ledger.pipe_read_ns);
       const PipePeers write = peers_of(*each, account.ledger->pipe_write_peer_pid, span.ledger.pipe_write_ns);
       const bool outside = read == PipePeers::kOutside || write == PipePeers::kOutside;
       span.pipe_peers = outside ? PipePeers::kOutside : read == PipePeers::kInside ? write : read;
-      add_wait(*each, span, account.ledger->pipe_read_peer_pid, read_wait_ns);
-      add_wait(*each, span, account.ledger->pipe_write_peer_pid, write_wait_ns);
+      add_wait(*each, span, WaitBy::kPipe, account.ledger->pipe_read_peer_pid, read_wait_ns);
+      add_wait(*each, span, WaitBy::kPipe, account.ledger->pipe_write_peer_pid, write_wait_ns);
     }
     if (socket_ns != 0) each->wall.poll_was(WallLedger::PollCause::kLocalSocket, member.last_ns, socket_ns);
     // What was for others of the task was no wait of it, and is not told from its polls.
@@ -217,6 +219,7 @@ void TaskLedgers::saw(const ProcessExit& exit) {
   Member& known = member(process, exit.begin_ns);
   place(known, process);
   add_span(known, exit.end_ns, exit.account);
+  add_waits_at_end(known, exit);
   for (const auto& each : known.scopes) {
     --each->living;
     ++each->ended;
@@ -387,7 +390,7 @@ std::optional<ScopeFigures> TaskLedgers::finish(TaskFinish& finish) {
   auto figures = finish_scope(finish, finish.context->task_key);
   if (!figures) return figures;
   figures->requested = finish.requested;
-  finish.waits_for = awaited_by(*task, figures->ledger.pipe_ns);
+  finish.waits_for = awaited_by(*task, figures->ledger);
   return figures;
 }
 

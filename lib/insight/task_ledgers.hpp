@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -70,14 +71,22 @@ class TaskLedgers {
   static constexpr std::size_t kMostAround = 8;
   static constexpr std::size_t kMostEntries = 256;
   static constexpr std::size_t kMostMembers = 16384;  ///< Of one scope that are told from strangers.
-  static constexpr std::size_t kMostEnded = 4096;     ///< That may still be found to be the other end of a pipe.
+  static constexpr std::size_t kMostEnded = 4096;     ///< That may still be found to be what others waited for.
   static constexpr std::size_t kMostOthers = 64;      ///< That one task is known to have waited for.
 
   struct Scope;
-  /// Waits of the processes of a task for others, by pipes.
+  /// By what a process may wait for one of another task.
+  enum class WaitBy : std::uint8_t { kPipe, kLocalSocket, kLock };
+  static constexpr std::size_t kWaysToWait = 3;
+  /// Waits of the processes of a task for others.
   struct Waits {
-    std::uint64_t all_ns = 0;  ///< Also for what is in no task.
-    std::vector<std::pair<std::weak_ptr<Scope>, std::uint64_t>> for_tasks = {};
+    struct ForTask {
+      std::weak_ptr<Scope> task;
+      WaitBy by = WaitBy::kPipe;
+      std::uint64_t wait_ns = 0;
+    };
+    std::array<std::uint64_t, kWaysToWait> all_ns = {};  ///< By WaitBy; also for what is in no task, or not known.
+    std::vector<ForTask> for_tasks = {};
   };
   struct Scope {
     explicit Scope(std::uint64_t begin, std::uint32_t cpus) : begin_ns(begin), wall(begin, cpus) {}
@@ -137,10 +146,15 @@ class TaskLedgers {
   std::uint32_t cpus_of(const Scope& scope) const noexcept;
   std::vector<std::shared_ptr<Scope>> scopes_of(const Context& context, std::uint64_t begin_ns);
   void add_span(Member& member, std::uint64_t to_ns, const Account& account);
-  void add_wait(Scope& scope, const LifeSpan& span, const std::optional<std::uint32_t>& peer, std::uint64_t wait_ns);
+  void add_wait(Scope& scope, const LifeSpan& span, WaitBy by, const std::optional<std::uint32_t>& peer,
+                std::uint64_t wait_ns);
+  /// What of a process's waits is as much of them as `part_ns` is of those of its threads.
+  static std::uint64_t like_part(std::uint64_t process_ns, std::uint64_t part_ns, std::uint64_t threads_ns) noexcept;
+  static ProcessLedger without_inside(const ProcessLedger& span, const Scope& scope, const Ledger& threads);
+  void add_waits_at_end(const Member& member, const ProcessExit& exit);
   std::shared_ptr<Scope> task_with(std::uint32_t pid, std::uint64_t from_ns, std::uint64_t to_ns) const;
   void keep_end(const Member& member, std::uint32_t pid);
-  static std::vector<AwaitedTask> awaited_by(const Scope& task, std::uint64_t pipe_ns);
+  static std::vector<AwaitedTask> awaited_by(const Scope& task, const TaskLedger& ledger);
   void task_began(const Context& context, std::uint64_t start_ns);
   void task_ended(const Context& context, std::uint64_t end_ns);
   template <class Finish>

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/tool_name.hpp"
+#include "context/task_name.hpp"
 #include "report/task_tree.hpp"
 #include "report/waste.hpp"
 #include "report/waste_cost.hpp"
@@ -143,9 +144,10 @@ void append_awaited(std::string& out, const Report& report) {
   for (std::size_t i = 0; i < waits.size() && i < kMostAwaits; ++i) {
     const auto& [task, other] = waits[i];
     const std::string name = other->name.empty() ? to_string(other->task_key) : other->name;
-    out +=
-        fmt::format("task {} waited {} of its {} for task {}, by pipes\n", printable(task->name, kMostNameWidth),
-                    format_duration(other->wait_ns), format_duration(task->wall_ns), printable(name, kMostNameWidth));
+    const std::string own = task_name(task->task);
+    out += fmt::format("task {} waited {} of its {} for task {}, by {}s\n",
+                       printable(own.empty() ? task->name : own, kMostNameWidth), format_duration(other->wait_ns),
+                       format_duration(task->wall_ns), printable(name, kMostNameWidth), printable(other->cause, 20));
   }
   if (waits.size() > kMostAwaits)
     out += fmt::format("{} {} more tasks waited for others\n", symbols().ellipsis, waits.size() - kMostAwaits);

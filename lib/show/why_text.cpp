@@ -115,9 +115,9 @@ std::string time_text(const Subject& subject) {
   out += grid.text();
   if (row.parallelism) out += parallelism_text(*row.parallelism, subject.scope->requested);
   for (const AwaitedTask& each : row.waits_for)
-    out += fmt::format("  waits for task {}: {}, by pipes\n",
+    out += fmt::format("  waits for task {}: {}, by {}s\n",
                        each.name.empty() ? to_string(each.task_key) : printable(each.name, kMostSubjectName),
-                       format_duration(each.wait_ns));
+                       format_duration(each.wait_ns), printable(each.cause, kMostSubjectName));
   out += row.bound_share ? fmt::format("  bound by {}: {} of its time\n", row.bound_by, format_share(*row.bound_share))
                          : "  bound by nothing that stands out\n";
   return out;

@@ -22,6 +22,18 @@ std::uint64_t less(std::uint64_t a, std::uint64_t b) noexcept { return a > b ? a
 
 using Causes = std::array<std::uint64_t, kWaitCauses>;
 
+/// What a peer ended before is taken off where it is the same one.
+void take_off_peer(std::uint32_t& peer, std::uint64_t& ended_ns, std::uint32_t before,
+                   std::uint64_t before_ns) noexcept {
+  if (peer == before) ended_ns = less(ended_ns, before_ns);
+  if (ended_ns == 0) peer = 0;
+}
+
+/// Of two threads of a process, one tells of its peers.
+void add_peer(std::uint32_t& peer, std::uint64_t& ended_ns, std::uint32_t other, std::uint64_t other_ns) noexcept {
+  if (peer == 0) peer = other, ended_ns = other_ns;
+}
+
 Causes less(const Causes& a, const Causes& b) noexcept {
   Causes left{};
   for (std::size_t i = 0; i < kWaitCauses; ++i) left[i] = less(a[i], b[i]);
@@ -54,6 +66,8 @@ RawWaits difference(const RawWaits& a, const RawWaits& b) noexcept {
   left.cpu_ns = less(a.cpu_ns, b.cpu_ns);
   left.run_queue_ns = less(a.run_queue_ns, b.run_queue_ns);
   left.wait_ns = less(a.wait_ns, b.wait_ns);
+  take_off_peer(left.local_socket_peer, left.local_socket_peer_ns, b.local_socket_peer, b.local_socket_peer_ns);
+  take_off_peer(left.lock_peer, left.lock_peer_ns, b.lock_peer, b.lock_peer_ns);
   return left;
 }
 
@@ -70,6 +84,8 @@ RawWaits sum_of(const RawWaits& a, const RawWaits& b) noexcept {
   RawWaits sum = a;
   sum.pipe_read_peer = longer(WaitCause::kPipeRead, a.pipe_read_peer, b.pipe_read_peer);
   sum.pipe_write_peer = longer(WaitCause::kPipeWrite, a.pipe_write_peer, b.pipe_write_peer);
+  add_peer(sum.local_socket_peer, sum.local_socket_peer_ns, b.local_socket_peer, b.local_socket_peer_ns);
+  add_peer(sum.lock_peer, sum.lock_peer_ns, b.lock_peer, b.lock_peer_ns);
   sum.wall_ns += b.wall_ns;
   sum.cpu_ns += b.cpu_ns;
   sum.run_queue_ns += b.run_queue_ns;

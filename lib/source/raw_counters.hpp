@@ -79,8 +79,12 @@ struct RawWaits {
   std::array<std::uint64_t, kWaitCauses> wait_ns{};  ///< By WaitCause: see `of`.
   std::uint32_t pipe_read_peer = 0;  ///< The process that ended most of these waits; 0: none, or not known.
   std::uint32_t pipe_write_peer = 0;
-  std::uint32_t threads = 0;       ///< Summed up here; 0: nothing is known.
-  std::uint32_t limits_known = 0;  ///< Not 0: of(kThrottled) is known.
+  std::uint32_t threads = 0;               ///< Summed up here; 0: nothing is known.
+  std::uint32_t limits_known = 0;          ///< Not 0: of(kThrottled) is known.
+  std::uint32_t local_socket_peer = 0;     ///< Of the process, as all below; 0: none is known to have ended one.
+  std::uint32_t lock_peer = 0;             ///< Likewise.
+  std::uint64_t local_socket_peer_ns = 0;  ///< Waits that it ended, at least.
+  std::uint64_t lock_peer_ns = 0;
 
   std::uint64_t of(WaitCause cause) const noexcept { return wait_ns[static_cast<std::size_t>(cause)]; }
   std::uint64_t& of(WaitCause cause) noexcept { return wait_ns[static_cast<std::size_t>(cause)]; }

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import support
 from support import NOBODY, TRACERD, Terminal
@@ -57,12 +58,43 @@ wait
 exit 0
 """
 
+# Whom `ask` waits for is in another task, whom `pair` waits for is in itself.
+LOCKS = """
+"$TRACERD" task --step hold --sample a -- flock l sh -c ': > held; sleep 3; true' &
+until [ -e held ]; do sleep 0.05; done
+"$TRACERD" task --step take --sample a -- flock l sh -c 'sleep 0.3; true' &
+"$TRACERD" task --step serve --sample a -- "$PYTHON" -c '
+import socket, time
+with socket.socket(socket.AF_UNIX) as listener:
+    listener.bind("s")
+    listener.listen()
+    open("listens", "w").close()
+    with listener.accept()[0] as client:
+        client.recv(1)
+        time.sleep(2)
+        client.send(b"x")
+        client.recv(1)
+' &
+until [ -e listens ]; do sleep 0.05; done
+"$TRACERD" task --step ask --sample a -- "$PYTHON" -c '
+import socket, time
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect("s")
+    server.send(b"x")
+    server.recv(1)
+    time.sleep(0.3)
+' &
+"$TRACERD" task --step pair --sample a -- sh -c 'flock m sleep 2 & sleep 0.5; flock m true; wait' &
+wait
+exit 0
+"""
+
 
 class Why(support.TestCase):
     def run_script(self, script, *options):
         path = self.path("r.tracer")
         result = self.tracerd("run", "--record", path, "--no-live", *options, "--", "bash", "-c", script, cwd=self.folder,
-                              env=os.environ | {"TRACERD": TRACERD})
+                              env=os.environ | {"TRACERD": TRACERD, "PYTHON": sys.executable})
         self.assertEqual(result.returncode, 0, result.stderr)
         return path, result.stderr
 
@@ -157,9 +189,24 @@ class Why(support.TestCase):
         rows = {row["step"]: row for row in json.loads(self.tracerd("report", "--json", path).stdout)["tasks"]}
         self.assertEqual({step for step, row in rows.items() if "waits_for" in row}, {"use"})
         self.assertEqual(rows["use"]["waits_for"], use["waits_for"])
-        line = r"\ntask use waited [23]\.\d+ s of its \S+ s for task make \(a\), by pipes\n"
+        line = r"\ntask use \(a\) waited [23]\.\d+ s of its \S+ s for task make \(a\), by pipes\n"
         self.assertRegex(printed, line)
         self.assertRegex(self.tracerd("report", path).stdout, line)
+
+    def test_tasks_that_wait_for_locks_and_sockets_of_others(self):
+        path, printed = self.run_script(LOCKS)
+        take, ask, pair = (json.loads(self.why("--json", path, step)) for step in ("take", "ask", "pair"))
+        for task, other, cause, member in ((take, "hold (a)", "lock", "lock_ns"),
+                                           (ask, "serve (a)", "local socket", "local_socket_ns")):
+            wait, = task["waits_for"]
+            self.assertEqual((wait["name"], wait["cause"]), (other, cause))
+            # Less than 2 s and more by how long programs took to begin, on a busy machine.
+            self.assertGreaterEqual(wait["wait_ns"], 1_200_000_000)
+            self.assertLessEqual(wait["wait_ns"], task["task_ledger"][member])
+        self.assertNotIn("waits_for", pair)
+        self.assertLessEqual(pair["task_ledger"]["lock_ns"], 500_000_000)
+        self.assertRegex(printed, r"\ntask take \(a\) waited [123]\.\d+ s of its \S+ s for task hold \(a\), by locks\n")
+        self.assertRegex(self.why(path, "ask"), r"\n  waits for task serve \(a\): [12]\.\d+ s, by local sockets\n")
 
     def test_nothing_wrong(self):
         path, printed = self.run_script("true")

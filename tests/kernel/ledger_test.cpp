@@ -68,6 +68,12 @@ Parts traced(const Names& names) {
   return traced(hows);
 }
 
+/// Woken, it may stand in the queue before it runs.
+void check_waited(const tracer::Ledger& ledger, std::uint64_t seen_ns, std::uint64_t truth_ns) {
+  CHECK(seen_ns <= truth_ns + expect::slack_ns(truth_ns));
+  CHECK(seen_ns + ledger.run_queue_ns + expect::slack_ns(truth_ns) >= truth_ns);
+}
+
 }  // namespace
 
 TEST_CASE("a wait has its own name in the ledger, and as long as the program measured" *
@@ -143,7 +149,40 @@ TEST_CASE("a socket between processes of this machine is no network" * doctest::
       continue;
     }
     expect::waits(part.ledger(), {{hows[i] == "network" ? "network" : "local_socket", part.told[0]}});
+    // Of polls it is not sure that they were for the socket; accept awaits anybody.
+    const bool is_known = i < 3 || hows[i].starts_with("tcp");
+    CHECK(part.ledger().local_socket_peer_pid.value_or(0) == (is_known ? part.told[1] : 0));
+    const std::uint64_t seen_ns = part.ledger().local_socket_peer_ns;
+    if (hows[i] == "tcp6") {
+      // The rest is the accept, which takes as long as its peer takes to come.
+      CHECK(seen_ns <= part.told[0] - 100 * expect::kMillisecond);
+      CHECK(seen_ns >= 100 * expect::kMillisecond);
+    } else {
+      check_waited(part.ledger(), seen_ns, is_known ? part.told[0] : 0);
+    }
+    CHECK_FALSE(part.ledger().lock_peer_pid.has_value());
   }
+}
+
+TEST_CASE("a wait for a lock that another process has names that, and no other does" *
+          doctest::test_suite("waits essential")) {
+  const Strings hows = {"lock_given", "lock_closed", "lock_ended", "lock_record",    "lock_semaphore",
+                        "lock_two",   "lock_shared", "lock_timed", "lock_by_thread", "lock_signaled"};
+  const Parts parts = traced(hows);
+  for (std::size_t i = 0; i < hows.size(); ++i) {
+    CAPTURE(hows[i]);
+    const tracer::Ledger& ledger = parts.all[i].ledger();
+    const auto& told = parts.all[i].told;
+    CHECK(ledger.lock_ns + ledger.run_queue_ns + expect::slack_ns(told[0]) >= told[0]);
+    CHECK(ledger.lock_peer_pid.value_or(0) == told[1]);
+    const std::uint64_t truth_ns = told[1] == 0 ? 0 : told[0];
+    check_waited(ledger, ledger.lock_peer_ns, truth_ns);
+    CHECK_FALSE(ledger.local_socket_peer_pid.has_value());
+  }
+  // Those that made them wait waited for nobody.
+  for (const auto& exit : parts.exits)
+    if (exit.account.ledger && exit.account.ledger->lock_ns == 0)
+      CHECK_FALSE(exit.account.ledger->lock_peer_pid.has_value());
 }
 
 TEST_CASE("a wait for a file that another process serves is a disk's, not a pipe's" * doctest::test_suite("waits")) {

@@ -6,6 +6,7 @@
 #include "truth_snapshots.hpp"
 #include "truth_tools.hpp"
 #include "truth_waits_data.hpp"
+#include "truth_waits_locks.hpp"
 #include "truth_waits_peers.hpp"
 
 #include <linux/futex.h>
@@ -381,8 +382,9 @@ int by_ms(const std::string& name, long ms) {
   };
   const auto found = all.find(name);
   if (found != all.end()) return found->second(ms);
-  const int result = wait_for_data(name, ms);
-  return result == 96 ? wait_for_peer(name, ms) : result;
+  for (const auto wait : {wait_for_data, wait_for_peer, wait_for_lock})
+    if (const int result = wait(name, ms); result != 96) return result;
+  return 96;
 }
 
 }  // namespace

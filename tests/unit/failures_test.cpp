@@ -47,14 +47,12 @@ class Story {
   void begin(const Who& who) {
     people_[who.pid] = who;
     summary_.add(ProcessStart{ns(who.start), process(who), {}});
-    if (who.executed) {
-      ProcessExec exec;
-      exec.time_ns = ns(who.start) + 1;
-      exec.process = process(who);
-      exec.ended.start_ns = ns(who.start);
-      exec.ended.end_ns = ns(who.start) + 1;
-      summary_.add(exec);
-    }
+    if (who.executed) execute(who, ns(who.start) + 1);
+  }
+  /// It executes another program.
+  void becomes(std::uint32_t pid, const std::string& exe, std::uint64_t at) {
+    people_.at(pid).exe = exe;
+    execute(people_.at(pid), ns(at));
   }
   void end(std::uint32_t pid, const End& how) {
     const Who& who = people_.at(pid);
@@ -103,6 +101,14 @@ class Story {
 
  private:
   static std::uint64_t ns(std::uint64_t ms) { return kSecond + ms * 1'000'000; }
+  void execute(const Who& who, std::uint64_t at_ns) {
+    ProcessExec exec;
+    exec.time_ns = at_ns;
+    exec.process = process(who);
+    exec.ended.start_ns = ns(who.start);
+    exec.ended.end_ns = at_ns;
+    summary_.add(exec);
+  }
   std::shared_ptr<const Process> process(const Who& who) const {
     const auto parent = people_.find(who.parent);
     std::optional<std::uint64_t> parent_start;
@@ -175,6 +181,17 @@ TEST_CASE("a failure after which the parent goes on is one that was ignored") {
   CHECK(story.summary().failures()[0].ignored == 1);
   REQUIRE(story.summary().failures()[0].ignored_by);
   CHECK(story.summary().failures()[0].ignored_by->pid == 10);
+}
+
+TEST_CASE("a failure was ignored by the program that its parent was then, not by one that it executes next") {
+  Story story = script();
+  story.begin({.pid = 11, .parent = 10, .exe = "/usr/bin/fastqc", .start = 1});
+  story.end(11, {.at = 5, .status = 1});
+  story.becomes(10, "/usr/bin/sleep", 6);
+  story.end(10, {.at = 900});
+  CHECK(story.failed() == Words{"fastqc"});
+  REQUIRE(story.summary().failures()[0].ignored_by);
+  CHECK(story.summary().failures()[0].ignored_by->program->tool == "bash");
 }
 
 TEST_CASE("of a parent that lives at the end it is known after a while that it has gone on") {

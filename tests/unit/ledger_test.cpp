@@ -101,6 +101,31 @@ TEST_CASE("peers are told by number") {
   CHECK(to_ledger(waits, {})->pipe_write_peer_pid == 9u);
 }
 
+TEST_CASE("of a process's other peers it is told what they ended, of a program what they ended meanwhile") {
+  RawWaits waits = waited(1);
+  waits.local_socket_peer = 7;
+  waits.local_socket_peer_ns = 50;
+  waits.lock_peer = 9;
+  waits.lock_peer_ns = 30;
+  CHECK(to_ledger(waits, {})->local_socket_peer_pid == 7u);
+  CHECK(to_ledger(waits, {})->local_socket_peer_ns == 50);
+  RawWaits before = waits;
+  before.local_socket_peer_ns = 20;
+  before.lock_peer = 8;
+  const Ledger program = to_ledger(difference(waits, before), {}).value();
+  CHECK(program.local_socket_peer_pid == 7u);
+  CHECK(program.local_socket_peer_ns == 30);
+  CHECK(program.lock_peer_pid == 9u);
+  CHECK(program.lock_peer_ns == 30);
+  const Ledger none = to_ledger(difference(waits, waits), {}).value();
+  CHECK_FALSE(none.lock_peer_pid.has_value());
+  CHECK(none.lock_peer_ns == 0);
+  // The first thread tells it of the process.
+  const RawWaits sum = sum_of(waited(1), waits);
+  CHECK(sum.lock_peer == 9);
+  CHECK(sum.lock_peer_ns == 30);
+}
+
 TEST_CASE("a difference of waits never goes below zero, and keeps the later threads and peers") {
   RawWaits later = waited(3);
   later.threads = 2;

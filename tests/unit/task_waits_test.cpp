@@ -20,10 +20,18 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-/// What one process waited for in a pipe: the seconds, and who had the other end.
+/// What one process waited for: the seconds, and who ended that.
 struct Wait {
   std::uint64_t seconds = 0;
   std::optional<std::uint32_t> peer = {};
+};
+/// Likewise; of `seconds`, `known` were ended by the peer.
+struct OtherWaits {
+  Wait socket = {};
+  std::uint64_t socket_known = 0;
+  Wait lock = {};
+  std::uint64_t lock_known = 0;
+  std::uint64_t threads = 1;  ///< That waited likewise at the same time, each for something else.
 };
 
 /// Tasks by their number, which is their key; 0 is none. Times are in seconds.
@@ -43,7 +51,7 @@ class World {
     ledgers.saw(made);
   }
   void end(std::uint32_t pid, std::uint64_t task, std::uint64_t from, std::uint64_t to, Wait reads = {},
-           Wait writes = {}) {
+           Wait writes = {}, OtherWaits others = {}) {
     ProcessExit exit = build::exit(pid, to * kSecond);
     exit.process = process(pid, task, from);
     exit.begin_ns = from * kSecond;
@@ -56,7 +64,15 @@ class World {
     ledger.pipe_read_ns = reads.seconds * kSecond;
     ledger.pipe_write_ns = writes.seconds * kSecond;
     ledger.pipe_ns = ledger.pipe_read_ns + ledger.pipe_write_ns;
-    ledger.running_ns = ledger.life_ns - ledger.pipe_ns;
+    threads.local_socket_peer_pid = others.socket.peer;
+    threads.local_socket_peer_ns = others.socket_known * kSecond;
+    threads.lock_peer_pid = others.lock.peer;
+    threads.lock_peer_ns = others.lock_known * kSecond;
+    ledger.local_socket_ns = others.socket.seconds * kSecond;
+    ledger.lock_ns = others.lock.seconds * kSecond;
+    threads.local_socket_ns = others.threads * ledger.local_socket_ns;
+    threads.lock_ns = others.threads * ledger.lock_ns;
+    ledger.running_ns = ledger.life_ns - ledger.pipe_ns - ledger.local_socket_ns - ledger.lock_ns;
     ledgers.saw(exit);
     ++ended[task];
   }
@@ -74,13 +90,17 @@ class World {
     finish.totals.processes = ended[task];
     ledgers.finish(finish);
     REQUIRE(finish.task_ledger.has_value());
-    std::uint64_t sum_ns = 0;
-    for (const AwaitedTask& each : finish.waits_for) sum_ns += each.wait_ns;
-    CHECK(sum_ns <= finish.task_ledger->pipe_ns);
+    std::map<std::string, std::uint64_t> sums_ns;
+    for (const AwaitedTask& each : finish.waits_for) sums_ns[each.cause] += each.wait_ns;
+    last_ledger = *finish.task_ledger;
+    CHECK(sums_ns["pipe"] <= last_ledger.pipe_ns);
+    CHECK(sums_ns["local socket"] <= last_ledger.local_socket_ns);
+    CHECK(sums_ns["lock"] <= last_ledger.lock_ns);
     return finish.waits_for;
   }
 
   TaskLedgers ledgers{4};
+  TaskLedger last_ledger = {};
   std::optional<std::uint32_t> owner_of_2 = {};  ///< Of task 2; else as of all others.
 
  private:
@@ -205,4 +225,45 @@ TEST_CASE("of many tasks that one waited for, those are named that held it up mo
   CHECK(waits.front().task_key == Key{21});
   CHECK(is_about(waits.front().wait_ns, 12));
   for (std::size_t i = 1; i < waits.size(); ++i) CHECK(waits[i - 1].wait_ns >= waits[i].wait_ns);
+}
+
+TEST_CASE("a task waits for those that have the other ends of its local sockets, and its locks") {
+  World world;
+  world.begin(10, 1, 1);
+  world.begin(20, 2, 1);
+  world.begin(30, 3, 1);
+  // For whom a third of the waits for sockets was is not known.
+  world.end(30, 3, 1, 21, {}, {}, {.socket = {9, 10}, .socket_known = 6, .lock = {4, 20}, .lock_known = 4});
+  const auto waits = world.finish(3, 1, 21);
+  REQUIRE(waits.size() == 2);
+  CHECK(waits[0].task_key == Key{1});
+  CHECK(waits[0].cause == "local socket");
+  CHECK(is_about(waits[0].wait_ns, 6));
+  CHECK(waits[1].task_key == Key{2});
+  CHECK(waits[1].cause == "lock");
+  CHECK(is_about(waits[1].wait_ns, 4));
+  CHECK(is_about(world.last_ledger.local_socket_ns, 9));
+}
+
+TEST_CASE("of the waits of a process, another ended as much as of those of its threads") {
+  World world;
+  world.begin(10, 1, 1);
+  world.begin(30, 3, 1);
+  // Ten threads waited for locks, one of them for that of another task.
+  world.end(30, 3, 1, 21, {}, {}, {.lock = {10, 10}, .lock_known = 10, .threads = 10});
+  const auto waits = world.finish(3, 1, 21);
+  REQUIRE(waits.size() == 1);
+  CHECK(is_about(waits[0].wait_ns, 1));
+}
+
+TEST_CASE("what one process of a task waited for another of it was no wait of the task") {
+  World world;
+  world.begin(10, 1, 1);
+  world.begin(30, 3, 1);
+  world.begin(31, 3, 1);
+  world.end(31, 3, 1, 21, {}, {}, {.socket = {6, 30}, .socket_known = 6, .lock = {8, 30}, .lock_known = 4});
+  world.end(30, 3, 1, 21, {19, 10});
+  const auto waits = world.finish(3, 1, 21);
+  for (const AwaitedTask& each : waits) CHECK(each.cause == "pipe");
+  CHECK(world.last_ledger.local_socket_ns == 0);
 }

@@ -61,12 +61,11 @@ const Group kGroups[] = {
     {TRACER_CALL_RESTARTS, {SYS_restart_syscall}},
     {TRACER_CALL_SOCKET, {SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_sendmmsg}},
     {TRACER_CALL_CONNECTS, {SYS_accept, SYS_accept4, SYS_connect}},
-    {TRACER_WAIT_LOCK,
-     {SYS_futex,
+    {TRACER_CALL_FUTEX, {SYS_futex}},
+    {TRACER_CALL_LOCKS, {SYS_flock, SYS_fcntl, SYS_semop, SYS_semtimedop}},
 #ifdef SYS_futex_waitv
-      SYS_futex_waitv,
+    {TRACER_WAIT_LOCK, {SYS_futex_waitv}},
 #endif
-      SYS_flock, SYS_fcntl, SYS_semop, SYS_semtimedop}},
     {TRACER_WAIT_CHILD,
      {SYS_wait4, SYS_waitid,
 #ifdef SYS_vfork

@@ -27,9 +27,9 @@ namespace {
 
 constexpr std::uint32_t kContextsPerCpu = 256;
 
-constexpr const char* kMapsOfWaits[] = {
-    "threads",  "displaced_threads", "awaiting",  "process_ledgers",    "displaced_process_ledgers",
-    "counting", "scope_ledgers",     "processes", "displaced_processes"};
+constexpr const char* kMapsOfWaits[] = {"threads",         "displaced_threads",         "awaiting", "wait_peers",
+                                        "process_ledgers", "displaced_process_ledgers", "counting", "scope_ledgers",
+                                        "processes",       "displaced_processes"};
 
 /// What is not in every kernel, but without which the programs can't be fitted to it.
 struct MemberRead {

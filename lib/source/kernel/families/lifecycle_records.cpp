@@ -18,7 +18,8 @@ static_assert(sizeof(RawCounts) == sizeof(tracer_wire_account) && sizeof(RawWait
               offsetof(RawCounts, storage_cancelled_bytes) == offsetof(tracer_wire_account, storage_cancelled_bytes) &&
               offsetof(RawCounts, read_bytes) == offsetof(tracer_wire_account, read_bytes) &&
               offsetof(RawWaits, wait_ns) == offsetof(tracer_wire_waits, wait_ns) &&
-              offsetof(RawWaits, limits_known) == offsetof(tracer_wire_waits, limits_known));
+              offsetof(RawWaits, limits_known) == offsetof(tracer_wire_waits, limits_known) &&
+              offsetof(RawWaits, lock_peer_ns) == offsetof(tracer_wire_waits, lock_peer_ns));
 constexpr bool same(WaitCause cause, int wire) { return static_cast<int>(cause) == wire; }
 static_assert(kWaitCauses == TRACER_WAIT_CAUSES && same(WaitCause::kNone, TRACER_WAIT_NONE) &&
               same(WaitCause::kDisk, TRACER_WAIT_DISK) && same(WaitCause::kPipeRead, TRACER_WAIT_PIPE_READ) &&

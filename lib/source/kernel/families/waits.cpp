@@ -36,7 +36,8 @@ WaitsFamily::~WaitsFamily() = default;
 void WaitsFamily::check(const KernelTypes& types, std::vector<CheckItem>& items) const {
   items.push_back(feature_item("run queues of tasks", types.has_run_queues(), "the family waits",
                                "with CONFIG_FAIR_GROUP_SCHED=y"));
-  items.push_back(tracepoint_item(types, "sched_waking", false, "family waits: who ended a wait for a pipe", "5.5"));
+  items.push_back(tracepoint_item(types, "sched_waking", false,
+                                  "family waits: who ended a wait for a pipe, a local socket or a lock", "5.5"));
   items.push_back(tracepoint_item(types, "mm_vmscan_direct_reclaim_begin", false,
                                   "family waits: time in which memory was freed for a process", "5.5"));
   items.push_back(feature_item("limits on CPU time", types.has_cpu_limits(),
