@@ -26,6 +26,7 @@ import sys
 import tempfile
 import threading
 import time
+from typing import NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
@@ -33,25 +34,38 @@ OPENS, CONNECTIONS, CONTAINERS = 1_000_000, 100_000, 10_000
 MOST_MIB = 48
 
 
-def resident_mib(pid: int) -> tuple[float, float]:
-    """All, and what is no page of a file or of the kernel's rings, which are mapped twice."""
+class Resident(NamedTuple):
+    """In MiB, as /proc/PID/status has it. `files` are pages of its program, and of the kernel's ring, which it maps."""
+
+    whole: float
+    own: float
+    files: float
+    shared: float
+
+    def __str__(self) -> str:
+        return (f"resident {self.whole:.1f} MiB: {self.own:.1f} its own (RssAnon), {self.files:.1f} of files and of the kernel's "
+                f"ring (RssFile), {self.shared:.1f} shared (RssShmem)")
+
+
+def resident(pid: int) -> Resident:
     text = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return tuple(int(re.search(rf"^{name}:\s+(\d+) kB", text, re.M)[1]) / 1024 for name in ("VmRSS", "RssAnon"))
+    return Resident(*(int(re.search(rf"^{name}:\s+(\d+) kB", text, re.M)[1]) / 1024
+                      for name in ("VmRSS", "RssAnon", "RssFile", "RssShmem")))
 
 
-class MostOfItsOwn(threading.Thread):
-    """The most of it that was the process's own, looked at every 20 ms until it has ended."""
+class Most(threading.Thread):
+    """When it had most, looked at every 20 ms until it has ended."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self.pid, self.mib = pid, 0.0
+        self.pid, self.resident = pid, resident(pid)
         self.start()
 
     def run(self) -> None:
         # A zombie has no memory.
         with contextlib.suppress(OSError, TypeError):
             while True:
-                self.mib = max(self.mib, resident_mib(self.pid)[1])
+                self.resident = max(self.resident, resident(self.pid))
                 time.sleep(0.02)
 
 
@@ -83,8 +97,8 @@ def folder_of_cgroups():
 
 def rounds(workload: subprocess.Popen[str], watch: subprocess.Popen[bytes]) -> list[float]:
     """The resident memory of tracerd after each quarter."""
-    resident = []
-    print("before: resident {:.1f} MiB, {:.1f} of it its own".format(*resident_mib(watch.pid)), flush=True)
+    whole = []
+    print(f"before: {resident(watch.pid)}", flush=True)
     for quarter in range(1, 5):
         begin = time.monotonic()
         workload.stdin.write("go\n")
@@ -93,11 +107,10 @@ def rounds(workload: subprocess.Popen[str], watch: subprocess.Popen[bytes]) -> l
             raise SystemExit("the workload has failed")
         # The rest of the ring is read by then.
         time.sleep(1)
-        whole, own = resident_mib(watch.pid)
-        resident.append(whole)
-        print(f"{25 * quarter:3} %: resident {whole:.1f} MiB, {own:.1f} of it its own, after {time.monotonic() - begin - 1:.1f} s",
-              flush=True)
-    return resident
+        now = resident(watch.pid)
+        whole.append(now.whole)
+        print(f"{25 * quarter:3} %: {now}; after {time.monotonic() - begin - 1:.1f} s", flush=True)
+    return whole
 
 
 def counted(tracerd: str, recording: str) -> collections.Counter[str]:
@@ -135,8 +148,8 @@ def measure(given: argparse.Namespace, folder: str) -> int:
             time.sleep(3)
             if watch.poll() is not None:
                 raise SystemExit("tracerd has ended: it needs root, and these families")
-            own = MostOfItsOwn(watch.pid)
-            resident = rounds(workload, watch)
+            most = Most(watch.pid)
+            whole = rounds(workload, watch)
             workload.stdin.close()
             # It ends with the last of them.
             most_kib = os.wait4(watch.pid, 0)[2].ru_maxrss
@@ -148,8 +161,9 @@ def measure(given: argparse.Namespace, folder: str) -> int:
                 watch.send_signal(signal.SIGINT)
                 watch.wait()
     found = counted(given.tracerd, recording)
-    print(f"at most {most_kib / 1024:.1f} MiB to the end, {own.mib:.1f} of its own (bar: {MOST_MIB} MiB); after the last quarter "
-          f"{resident[-1] / resident[0]:.3f} times the memory after the first")
+    print(f"at most {most_kib / 1024:.1f} MiB from its beginning to its end (bar: {MOST_MIB} MiB); after the last quarter "
+          f"{whole[-1] / whole[0]:.3f} times the memory after the first")
+    print(f"at most, while it followed: {most.resident}")
     for what, count in sorted(found.items()):
         print(f"  {what}: {count}")
     for what, truth, prefix in (("opens", opens, "opens,"), ("sends", 2 * connections, "sends,"),

@@ -2,7 +2,6 @@
 #include "capture.hpp"
 
 #include <fcntl.h>
-#include <malloc.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "messages.hpp"
 #include "show/page.hpp"
 #include "show/printable.hpp"
+#include "own_memory.hpp"
 #include "privileges.hpp"
 #include "show/report_text.hpp"
 #include "say.hpp"
@@ -150,10 +150,7 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
   }
   // Before there are other threads, as each has its own. The remaining capabilities suffice to attach what is loaded.
   drop_privileges();
-#ifdef __GLIBC__
-  // What the kernel's type information took while programs were loaded is not needed again.
-  ::malloc_trim(0);
-#endif
+  keep_memory_small();
   if (command) command_.emplace(*command);
   trace_ = late_file(outputs.trace_fd, options.trace);
   report_ = late_file(outputs.report_fd, options.report);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@
 #include "history/history_file.hpp"
 #include "history/session_history.hpp"
 #include "history_json.hpp"
+#include "own_memory.hpp"
 #include "privileges.hpp"
 #include "rules/rules_file.hpp"
 #include "say.hpp"
@@ -238,10 +238,7 @@ int serve_command(const Options& options) {
   const std::unique_ptr<tracer::Session> session = keeping ? keeping->open_session(session_options(config))
                                                            : std::make_unique<tracer::Session>(session_options(config));
   drop_privileges_to_serve();
-#ifdef __GLIBC__
-  // What the kernel's type information took while programs were loaded is not needed again.
-  ::malloc_trim(0);
-#endif
+  keep_memory_small();
   for (const tracer::Problem& problem : session->rule_problems())
     say("tracerd: a rule is left out: {}\n", tracer::internal::printable_lines(problem.what));
   service_options.more_status = [&recordings] { return "{\"recordings\":" + recordings.status() + '}'; };

@@ -215,6 +215,7 @@ class GpuCalls(support.TestCase):
         family = self.gpu_family()
         self.assertTrue(family["available"])
         self.assertEqual(family["mechanism"], "uprobes on libcuda.so.1 (11 functions)")
+        self.assertIn("not on those in containers' images", self.tracerd("check", binary=self.binary).stdout)
 
     def test_check_reports_why_a_library_is_not_probed(self):
         with open(self.library + ".new", "w", encoding="ascii") as file:

@@ -225,7 +225,7 @@ TEST_CASE("what the kernel charges to a cgroup is explained by its processes, it
   CHECK(static_cast<double>(*found->highest.unexplained_bytes) <= 0.05 * 100 * kMiB);
 }
 
-TEST_CASE("the limit on CPU time that holds for a cgroup is reported, of version 1, too") {
+TEST_CASE("the limit on CPU time of a cgroup, and how long it held it back, are reported, of version 1, too") {
   const auto memory = LimitedCgroup::make("memory");
   auto above = LimitedCgroup::make("cpu");
   const auto below = above && above->is_v1() ? above->make_below("cpu") : std::nullopt;
@@ -235,6 +235,12 @@ TEST_CASE("the limit on CPU time that holds for a cgroup is reported, of version
     MESSAGE("SKIP: no limit on CPU time of version 1 here");
     return;
   }
+  // A share that it is given however busy the machine is.
+  REQUIRE(below->limit("cpu.cfs_quota_us", "1000"));
+  trace(truth::call("wait", {"in_cgroup", below->procs(), "burn", "10"}));
+  REQUIRE(below->limit("cpu.cfs_quota_us", "10000"));
+  const auto throttled_ns = below->number("cpu.stat", "throttled_time");
+  REQUIRE(throttled_ns.value_or(0) > 0);
   for (const bool limited : {true, false}) {
     CAPTURE(limited);
     std::vector<std::string> words = {"in_cgroup", memory->procs()};
@@ -242,12 +248,15 @@ TEST_CASE("the limit on CPU time that holds for a cgroup is reported, of version
     words.insert(words.end(), {"sleep", hold_ms(2500)});
     const Capture capture = trace(truth::call("wait", words), every_100_ms());
     REQUIRE(capture.status == 0);
+    // One that sleeps is not held back again.
+    REQUIRE(below->number("cpu.stat", "throttled_time") == throttled_ns);
     const std::string name = memory->folder().substr(memory->folder().rfind('/'));
     std::size_t seen = 0;
     for (const auto& sample : capture.all<tracer::CgroupSample>()) {
       if (!sample.cgroup->path.value_or("").ends_with(name)) continue;
       ++seen;
       CHECK(sample.cpu_limit_millicpus == (limited ? std::optional<std::uint64_t>(250) : std::nullopt));
+      CHECK(sample.throttled_ns == (limited ? throttled_ns : std::nullopt));
     }
     CHECK(seen >= 1);
   }

@@ -275,6 +275,19 @@ TEST_CASE("a record in a ring is read when it is whole, around the ring's end, t
   }
 }
 
+TEST_CASE("what claims to be longer than any record is cut at the end of what is mapped") {
+  constexpr std::size_t kRing = 2 * kMostRecordBytes;
+  std::vector<std::byte> memory(kRing + bytes_behind_end(kRing));
+  const std::uint64_t at = kRing - 8;
+  const std::uint32_t length = kMostRecordBytes + 1;
+  std::memcpy(&memory[at], &length, sizeof length);
+  const RingRecord read = record_in_ring(memory.data(), kRing, at);
+  CHECK(read.whole);
+  CHECK(read.bytes.size() == kMostRecordBytes);
+  CHECK(&read.bytes.back() == &memory.back());
+  CHECK(read.next == at + 8 + kMostRecordBytes + 8);
+}
+
 TEST_CASE("a record that was discarded, or is empty, takes its place and is passed over") {
   Memory memory;
   memory.discard(16, 13);

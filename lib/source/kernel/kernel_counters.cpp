@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <cstring>
-#include <system_error>
+#include <cstddef>
 #include <unordered_set>
 
 #include "source/kernel/per_cpu.hpp"
@@ -26,24 +24,47 @@ void add_words(tracer_context_totals& sum, const tracer_context_totals& more) {
   sum = std::bit_cast<tracer_context_totals>(words);
 }
 
+tracer_slot slot_at(int map, std::uint32_t place) {
+  tracer_slot slot{};
+  return ::bpf_map_lookup_elem(map, &place, &slot) == 0 ? slot : tracer_slot{};
+}
+
+/// A part of the table of processes, mapped only while it is read: it counts as memory of this process.
+class MappedSlots {
+ public:
+  static constexpr std::uint32_t kPlaces = 2048;  ///< Whole pages of any size.
+
+  MappedSlots(int map, std::uint32_t first, std::uint32_t places)
+      : bytes_(places * sizeof(tracer_slot)),
+        address_(::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, map, static_cast<off_t>(first * sizeof(tracer_slot)))) {
+  }
+  ~MappedSlots() {
+    if (*this) ::munmap(address_, bytes_);
+  }
+  MappedSlots(const MappedSlots&) = delete;
+  MappedSlots& operator=(const MappedSlots&) = delete;
+
+  /// False: there is no room for it.
+  explicit operator bool() const noexcept { return address_ != MAP_FAILED; }
+  const tracer_slot& operator[](std::uint32_t at) const noexcept {
+    return static_cast<const tracer_slot*>(address_)[at];
+  }
+
+ private:
+  std::size_t bytes_;
+  void* address_;
+};
+
 }  // namespace
 
-KernelCounters::KernelCounters(const bpf_object& object) {
+KernelCounters::KernelCounters(const bpf_object& object) noexcept {
   const auto map_of = [&object](const char* name) { return ::bpf_object__find_map_by_name(&object, name); };
   totals_map_ = ::bpf_map__fd(map_of("totals"));
   more_totals_map_ = ::bpf_map__fd(map_of("more_totals"));
+  processes_map_ = ::bpf_map__fd(map_of("processes"));
   displaced_map_ = ::bpf_map__fd(map_of("displaced_processes"));
   contexts_ = ::bpf_map__max_entries(map_of("totals"));
   places_ = ::bpf_map__max_entries(map_of("processes"));
-  const std::size_t bytes = places_ * sizeof(tracer_slot);
-  void* slots = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, ::bpf_map__fd(map_of("processes")), 0);
-  if (slots == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
-  slots_.reset(static_cast<const tracer_slot*>(slots));
-  slots_.get_deleter().bytes = bytes;
-}
-
-void KernelCounters::Unmapper::operator()(const tracer_slot* slots) const noexcept {
-  ::munmap(const_cast<tracer_slot*>(slots), bytes);
 }
 
 void KernelCounters::add_context(std::uint32_t id) const {
@@ -109,7 +130,7 @@ std::vector<RawTotals> KernelCounters::totals(std::uint32_t last_context) const 
 }
 
 std::optional<tracer_process> KernelCounters::process(std::uint32_t number) const {
-  const tracer_slot& slot = slots_[number & (places_ - 1)];
+  const tracer_slot slot = slot_at(processes_map_, number & (places_ - 1));
   tracer_process displaced{};
   if (slot.pid == number) return slot.process;
   if (slot.displaced != 0 && ::bpf_map_lookup_elem(displaced_map_, &number, &displaced) == 0) return displaced;
@@ -138,8 +159,14 @@ std::vector<KernelCounters::Tracked> KernelCounters::tracked() const {
 void KernelCounters::for_each_tracked(
     const std::function<void(std::uint32_t number, const tracer_process&)>& each) const {
   const auto reported = [](const tracer_process& process) { return (process.flags & TRACER_FLAG_EXCLUDED) == 0; };
-  for (std::uint32_t at = 0; at < places_; ++at)
-    if (const auto& slot = slots_[at]; slot.pid != 0 && reported(slot.process)) each(slot.pid, slot.process);
+  const auto look = [&](const tracer_slot& slot) {
+    if (slot.pid != 0 && reported(slot.process)) each(slot.pid, slot.process);
+  };
+  for (std::uint32_t first = 0; first < places_; first += MappedSlots::kPlaces) {
+    const std::uint32_t places = std::min(MappedSlots::kPlaces, places_ - first);
+    const MappedSlots mapped(processes_map_, first, places);
+    for (std::uint32_t at = 0; at < places; ++at) mapped ? look(mapped[at]) : look(slot_at(processes_map_, first + at));
+  }
   std::uint32_t key = 0;
   for (void* before = nullptr; ::bpf_map_get_next_key(displaced_map_, before, &key) == 0; before = &key) {
     tracer_process process{};

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -21,8 +20,8 @@ namespace tracer::internal {
 /// What the kernel side counts, read from its maps. From any thread.
 class KernelCounters {
  public:
-  /// Of the loaded lifecycle family, which must outlive this. Throws std::system_error when a map can't be mapped.
-  explicit KernelCounters(const bpf_object& lifecycle);
+  /// Of the loaded lifecycle family, which must outlive this.
+  explicit KernelCounters(const bpf_object& lifecycle) noexcept;
 
   /// Makes room for the sums of a context.
   void add_context(std::uint32_t id) const;
@@ -44,11 +43,6 @@ class KernelCounters {
   std::vector<Tracked> tracked() const;
 
  private:
-  struct Unmapper {
-    Unmapper() noexcept = default;
-    std::size_t bytes = 0;
-    void operator()(const tracer_slot* slots) const noexcept;
-  };
   /// As it is while the kernel may change it.
   std::optional<tracer_process> process(std::uint32_t number) const;
   tracer_context_totals sums_of(std::uint32_t id) const;
@@ -56,10 +50,10 @@ class KernelCounters {
 
   int totals_map_ = -1;
   int more_totals_map_ = -1;  ///< Of contexts from contexts_ on.
+  int processes_map_ = -1;
   int displaced_map_ = -1;
   std::uint32_t contexts_ = 0;
   std::uint32_t places_ = 0;
-  std::unique_ptr<const tracer_slot[], Unmapper> slots_;
   mutable std::mutex mutex_;           ///< While sums move: who reads them has them once.
   tracer_context_totals forgotten_{};  ///< Of all contexts that were forgotten.
   std::uint64_t forgotten_contexts_ = 0;

@@ -10,7 +10,6 @@
 #include <limits>
 #include <optional>
 #include <set>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -30,7 +29,6 @@
 #include "source/kernel/load/kernel_programs.hpp"
 #include "source/kernel/labels.hpp"
 #include "source/kernel/left_side.hpp"
-#include "source/kernel/load/libbpf_log.hpp"
 #include "source/kernel/visit/living_tree.hpp"
 #include "source/proc/pid_namespace.hpp"
 #include "source/proc/proc_memory.hpp"
@@ -53,7 +51,7 @@ class KernelSource final : public Source, public Tracker, public Snapshots, publ
         programs_(options_),
         skeleton_(programs_.lifecycle()),
         rules_(skeleton_),
-        counters_(counters_of(skeleton_)),
+        counters_(*skeleton_.obj),
         labels_(skeleton_),
         scopes_(skeleton_),
         rings_(programs_.rings()) {
@@ -319,15 +317,6 @@ class KernelSource final : public Source, public Tracker, public Snapshots, publ
                      fmt::format("use 1 to {}", kMostEntries),
                      {}});
     return options;
-  }
-
-  static KernelCounters counters_of(const lifecycle_bpf& skeleton) {
-    const LibbpfLog log;
-    try {
-      return KernelCounters(*skeleton.obj);
-    } catch (const std::system_error& error) {
-      refuse("map the process table", error.code().value(), log);
-    }
   }
 
   void note_context(std::uint32_t id) {

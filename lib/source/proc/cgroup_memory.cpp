@@ -100,8 +100,8 @@ std::optional<std::uint64_t> v1_millicpus_of(const std::string& folder) {
   return *quota_us * 1000 / *period_us;
 }
 
-/// Of v1's CPU hierarchy, where all processes of the cgroup are in one of that.
-void read_v1_cpu_limit(const std::string& folder, std::uint32_t pid, CgroupMemoryRecord& record) {
+/// From v1's CPU hierarchy, where all processes of the cgroup are in one cgroup.
+void read_v1_cpu(const std::string& folder, std::uint32_t pid, CgroupMemoryRecord& record) {
   constexpr int kMostStrays = 16;  // They have begun or ended between two reads; or are elsewhere.
   const auto path = proc_cgroup_of(pid, "cpu");
   const auto mount = path && *path != "/" && !path->starts_with("/..") ? v1_mount("cpu") : std::nullopt;
@@ -115,6 +115,9 @@ void read_v1_cpu_limit(const std::string& folder, std::uint32_t pid, CgroupMemor
     const auto other = proc_cgroup_of(each, "cpu");
     if (++strays > kMostStrays || (other && other != path)) return;
   }
+  // In nanoseconds, unlike v2's.
+  if (const auto stat = read_small_file(cpu_folder + "/cpu.stat"))
+    record.throttled_ns = field_of(*stat, "throttled_time");
   for (; cpu_folder.size() > mount->size(); cpu_folder.resize(cpu_folder.rfind('/')))
     lower(record.cpu_limit_millicpus, v1_millicpus_of(cpu_folder));
 }
@@ -130,7 +133,7 @@ void read_v1(const std::string& folder, std::uint32_t pid, CgroupMemoryRecord& r
     record.memory_limit_bytes = field_of(*stat, "hierarchical_memory_limit");
     if (record.memory_limit_bytes && *record.memory_limit_bytes >= kNoLimit) record.memory_limit_bytes.reset();
   }
-  read_v1_cpu_limit(folder, pid, record);
+  read_v1_cpu(folder, pid, record);
 }
 
 /// Empty: not to be found, or this process has left it.

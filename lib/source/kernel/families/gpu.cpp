@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "source/gpu/driver_libraries.hpp"
 #include "source/gpu/nvml_helper.hpp"
 #include "source/gpu/nvml_uses.hpp"
 #include "source/kernel/families/family.hpp"
@@ -31,7 +30,7 @@ class GpuFamily final : public KernelFamily {
   void check(const KernelTypes& types, std::vector<CheckItem>& items) const override {
     items.push_back(feature_item("cookies of probes", !GpuProbes::refused_by(types),
                                  "family gpu, on request: allocations and waits for GPUs, by probes on the driver's "
-                                 "library",
+                                 "library of the host, not on those in containers' images",
                                  "5.15"));
   }
 
@@ -40,17 +39,17 @@ class GpuFamily final : public KernelFamily {
   void load(FamilySetup& setup) override {
     drivers_ = DrmClients::drivers();
     no_probes_ = GpuProbes::refused_by(setup.types);
-    const bool has_library = !no_probes_ && !driver_libraries(GpuLibraryRules::builtin()).empty();
     try {
       nvml_ = start_nvml();
     } catch (const Error& error) {
-      if (drivers_.empty() && !has_library) throw;
       no_nvml_ = error.problems().front();
     }
     if (nvml_) add_mechanism(fmt::format("NVML {} by tracer-gpu", nvml_->version()));
     if (!drivers_.empty()) add_mechanism(fmt::format("DRM fdinfo ({})", drivers_));
     if (!no_probes_) load_probes(setup);
-    if (probes_ && !has_library) no_library_ = true;
+    if (nvml_ || !drivers_.empty() || (probes_ && probes_->has_library())) return;
+    probes_.reset();
+    throw Error(*problem());
   }
   void unload(FamilySetup&) noexcept override {
     nvml_.reset();
@@ -104,7 +103,7 @@ class GpuFamily final : public KernelFamily {
     return problem;
   }
   std::optional<Problem> missing_part() const override {
-    if (!no_library_) return no_probes_;
+    if (!probes_ || probes_->has_library()) return no_probes_;
     return Problem{ErrorCode::kNoGpu,
                    0,
                    "no library of a GPU's driver is there whose calls could be counted (libcuda.so.1, libamdhip64.so)",
@@ -146,12 +145,10 @@ class GpuFamily final : public KernelFamily {
     return helper;
   }
 
-  /// Throws Error where nothing else of the family works.
   void load_probes(FamilySetup& setup) {
     try {
       probes_ = std::make_unique<GpuProbes>(setup);
     } catch (const Error& error) {
-      if (mechanism_.empty()) throw;
       probes_refused_ = error.problems().front();
     }
   }
@@ -178,9 +175,8 @@ class GpuFamily final : public KernelFamily {
   Counter uses_refused_;
   DrmClients drm_;
   std::unique_ptr<GpuProbes> probes_;
-  std::optional<Problem> no_probes_;       ///< This kernel lacks what they need.
-  std::optional<Problem> probes_refused_;  ///< It refuses them.
-  bool no_library_ = false;
+  std::optional<Problem> no_probes_;                  ///< This kernel lacks what they need.
+  std::optional<Problem> probes_refused_;             ///< It refuses them.
   std::map<std::uint32_t, std::uint64_t> processes_;  ///< Seen by the snapshot that is being taken, with start times.
   bool detached_ = false;
 };

@@ -313,6 +313,8 @@ std::optional<Problem> GpuProbes::problem() const {
   return problem_;
 }
 
+bool GpuProbes::has_library() const { return works() || problem(); }
+
 bool GpuProbes::works() const {
   const std::lock_guard lock(mutex_);
   return !mechanism_.empty();

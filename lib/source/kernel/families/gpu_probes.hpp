@@ -49,6 +49,8 @@ class GpuProbes {
   // From any thread.
   const bpf_object& object() const noexcept { return skeleton_.object(); }
   std::optional<Problem> problem() const;
+  /// Some library is there, or was, be it that it can't be probed.
+  bool has_library() const;
   /// False: there is no library that it could probe.
   bool works() const;
   /// "uprobes on libcuda.so.550.54 (18 functions)"; empty: on none.

@@ -30,6 +30,8 @@ KernelPrograms::KernelPrograms(const KernelSourceOptions& options)
     states_.clear();
     load_all(wanted());
   }
+  // Some MiB, which only what loads programs asks.
+  types_.forget();
   if (options_.time_programs) timing_ = UniqueFd(::bpf_enable_stats(BPF_STATS_RUN_TIME));
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "base/text.hpp"
 #include "source/kernel/load/libbpf_log.hpp"
@@ -31,7 +32,9 @@ KernelTypes::KernelTypes() {
   btf_ = ::btf__load_vmlinux_btf();
 }
 
-KernelTypes::~KernelTypes() { ::btf__free(btf_); }
+KernelTypes::~KernelTypes() { forget(); }
+
+void KernelTypes::forget() noexcept { ::btf__free(std::exchange(btf_, nullptr)); }
 
 bool KernelTypes::has_tracepoint(const std::string& name) const {
   if (btf_ == nullptr) return false;

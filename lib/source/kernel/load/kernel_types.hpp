@@ -18,6 +18,9 @@ class KernelTypes {
   KernelTypes(const KernelTypes&) = delete;
   KernelTypes& operator=(const KernelTypes&) = delete;
 
+  /// Frees what it has read: it is empty afterwards.
+  void forget() noexcept;
+
   bool available() const noexcept { return btf_ != nullptr; }
   bool has_tracepoint(const std::string& name) const;
   bool has_function(const char* name) const;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "source/kernel/load/libbpf_log.hpp"
@@ -36,7 +37,7 @@ Ring::Ring(int map, Release release)
     : bytes_(bytes_of_ring(map)),
       release_(release),
       consumer_(map, 0, page_bytes(), PROT_READ | PROT_WRITE),
-      producer_(map, static_cast<off_t>(page_bytes()), page_bytes() + 2 * bytes_, PROT_READ),
+      producer_(map, static_cast<off_t>(page_bytes()), page_bytes() + bytes_ + bytes_behind_end(bytes_), PROT_READ),
       woken_(::epoll_create1(EPOLL_CLOEXEC)),
       consumed_(consumer_->load(std::memory_order_acquire)) {
   epoll_event readable{};
@@ -54,7 +55,7 @@ RingRecord record_in_ring(const std::byte* records, std::size_t ring_bytes, std:
   const std::size_t size = length & ~static_cast<std::uint32_t>(BPF_RINGBUF_DISCARD_BIT);
   return {.whole = true,
           .discarded = (length & BPF_RINGBUF_DISCARD_BIT) != 0,
-          .bytes = std::span(place + BPF_RINGBUF_HDR_SZ, size),
+          .bytes = std::span(place + BPF_RINGBUF_HDR_SZ, std::min(size, bytes_behind_end(ring_bytes))),
           .next = position + (BPF_RINGBUF_HDR_SZ + size + 7) / 8 * 8};
 }
 

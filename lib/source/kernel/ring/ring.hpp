@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,14 @@ struct RingRecord {
   std::span<const std::byte> bytes = {};
   std::uint64_t next = 0;  ///< The position behind it.
 };
-/// `records`: the memory, mapped twice in a row; `ring_bytes`: its size, a power of two.
+/// No record is longer: see EXEC_MASK in bpf/. So much of a ring's beginning is mapped again behind its end: all of it
+/// would count as twice the memory.
+inline constexpr std::size_t kMostRecordBytes = 64u << 10;
+constexpr std::size_t bytes_behind_end(std::size_t ring_bytes) noexcept {
+  return std::min(ring_bytes, kMostRecordBytes);
+}
+/// `records`: the memory, and behind it bytes_behind_end() from its beginning; `ring_bytes`: its size, a power of two.
+/// One that claims to be longer is cut there.
 RingRecord record_in_ring(const std::byte* records, std::size_t ring_bytes, std::uint64_t position) noexcept;
 
 /// The reader's end of a ring buffer. It is not libbpf's, which lets the kernel overwrite a record as soon as it was
@@ -70,7 +78,7 @@ class Ring {
   const std::size_t bytes_;  ///< Of records.
   const Release release_;
   Pages consumer_;
-  Pages producer_;  ///< And behind its page the records, twice.
+  Pages producer_;  ///< And behind its page the records.
   UniqueFd woken_;
   std::atomic<std::uint64_t> consumed_;
 };
