@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures libtracer's overhead beside its peers: paired, interleaved, as ratios.
 
-usage: bench/run.py [--rounds N] [--only storm,dd,pipe,ping,bulk,opens,demo,cost,memory,living,million] [--tracers libtracer,psutil]
-                    [--before TRACERD] [--json FILE]
+usage: bench/run.py [--rounds N] [--only storm,dd,pipe,ping,bulk,opens,demo,cost,programs,memory,living,million]
+                    [--tracers libtracer,psutil] [--before TRACERD] [--json FILE]
 
 Needs root and build/release/tracerd. libtracer is measured with its lifecycle family only, beside the peers that see as much
 (bpftrace, execsnoop and exitsnoop of libbpf-tools, perf), and with all families, beside bpftrace summing the time off the CPU by
 command, offcputime of libbpf-tools and a poll of all processes by psutil every 0.1 s. Peers are measured where they are installed.
 Each round runs each workload untraced and under each tracer, in an order that changes from round to round; a ratio is formed
 within a round, and medians are told. With --before, a tracerd of an earlier build takes part. Nothing else should run meanwhile.
+"programs" measures what each program in the kernel takes, a run and for each turn of `ping` and `opens`.
 """
 import argparse
 import ctypes
@@ -58,6 +59,10 @@ WORKLOADS = {
     "bulk": [str(BUILD / "pingpong"), "30000", "131072", "1"],
     "opens": [str(BUILD / "opens"), "3000000", str(BUILD / "input")],
     "demo": ["bash", str(ROOT / "examples/pipeline/pipeline.sh"), str(BUILD / "demo")],
+}
+TURNS = {
+    "ping": ([str(BUILD / "pingpong"), "20000", "100"], 20000, "waits,network,files"),
+    "opens": ([str(BUILD / "opens"), "300000", str(BUILD / "input")], 300000, "files"),
 }
 DEFAULT = "storm,dd,pipe,cost,memory,living"
 
@@ -183,29 +188,29 @@ class BpfStatistics:
         return {p["id"]: (p.get("name", ""), p.get("run_cnt", 0), p.get("run_time_ns", 0)) for p in listed}
 
 
-def costs(count, rounds, folder, families, before):
-    """Kernel and daemon time per process lifetime, of this build and of the one before in turns."""
+def costs(command, count, rounds, folder, families, before):
+    """Kernel and daemon time per process lifetime, or other turn, of this build and of the one before in turns."""
     found = {name: ([], [], {}, []) for name in ("now", *(["before"] if before else []))}
     for _ in range(rounds):
         for name, results in found.items():
-            cost(before if name == "before" else str(TRACERD), count, folder, families, *results)
+            cost(before if name == "before" else str(TRACERD), command, count, folder, families, *results)
     def spread(values):
         return {"median": statistics.median(values), "min": min(values), "max": max(values)}
     return {name: {"kernel_ns": spread(kernel), "daemon_ns": spread(daemon),
                    "programs": {n: {"runs": statistics.median(r for r, _ in v), "ns": statistics.median(t for _, t in v)}
                                 for n, v in programs.items()},
-                   "processes": count, "complete": complete}
+                   "turns": count, "complete": complete}
             for name, (kernel, daemon, programs, complete) in found.items()}
 
 
-def cost(tracerd, count, folder, families, kernel, daemon, programs, complete):
-    """Adds one storm's; every program run counted."""
+def cost(tracerd, command, count, folder, families, kernel, daemon, programs, complete):
+    """Adds that of running a command once; every program run counted."""
     old = set(BpfStatistics.programs())
     with Tracing([[tracerd, "watch", "--pid", str(os.getpid()), "--record", f"{folder}/cost.tracer",
                    "--families", families]]) as tracing:
         with BpfStatistics() as stats:
             cpu_before, before = tracing.cpu_ns(), stats.programs()
-            subprocess.run([str(BUILD / "storm"), str(count), str(BUILD / "noop")], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             time.sleep(0.5)
             cpu_after, after = tracing.cpu_ns(), stats.programs()
     mine = {i: v for i, v in after.items() if i not in old}
@@ -218,7 +223,7 @@ def cost(tracerd, count, folder, families, kernel, daemon, programs, complete):
     kernel.append(total / count)
     daemon.append((cpu_after - cpu_before) / count)
     complete[:] = [line for line in tracing.messages.splitlines() if "complete" in line]
-    print(f"  cost: kernel {kernel[-1]:.0f} ns, daemon {daemon[-1]:.0f} ns a lifetime", complete, file=sys.stderr)
+    print(f"  cost: kernel {kernel[-1]:.0f} ns, daemon {daemon[-1]:.0f} ns a turn", complete, file=sys.stderr)
 
 
 def memory(folder, storms):
@@ -274,8 +279,12 @@ def main():
             if name in WORKLOADS:
                 results[name] = ratios(name, options.rounds, folder, wanted, options.before)
             elif name == "cost":
+                storm = [str(BUILD / "storm"), "20000", str(BUILD / "noop")]
                 for families in ("none", ALL_FAMILIES):
-                    results[f"cost, {families}"] = costs(20000, max(3, options.rounds // 3), folder, families, options.before)
+                    results[f"cost, {families}"] = costs(storm, 20000, max(3, options.rounds // 3), folder, families, options.before)
+            elif name == "programs":
+                for workload, (command, turns, families) in TURNS.items():
+                    results[f"programs, {workload}"] = costs(command, turns, options.rounds, folder, families, options.before)
             elif name == "living":
                 results[name] = living(2000, folder)
             elif name == "memory":

@@ -55,22 +55,39 @@ static __always_inline bool is_regular(struct inode *inode)
 }
 
 /* Of the process that runs now. */
+static __always_inline void fill_key(struct tracer_file_key *key, const struct tracer_process *process, __u64 inode,
+				     __u32 device, __u32 generation)
+{
+	key->start_ns = process->start_ns;
+	key->inode = inode;
+	key->device = device;
+	key->generation = generation;
+	key->pid = bpf_get_current_pid_tgid() >> 32;
+	key->reserved = 0;
+}
+
 static __always_inline void fill_file_key(struct tracer_file_key *key, const struct tracer_process *process,
 					  struct inode *inode)
 {
-	__builtin_memset(key, 0, sizeof(*key));
-	key->start_ns = process->start_ns;
-	key->pid = bpf_get_current_pid_tgid() >> 32;
-	key->inode = BPF_CORE_READ(inode, i_ino);
-	key->device = BPF_CORE_READ(inode, i_sb, s_dev);
-	key->generation = BPF_CORE_READ(inode, i_generation);
+	fill_key(key, process, BPF_CORE_READ(inode, i_ino), BPF_CORE_READ(inode, i_sb, s_dev),
+		 BPF_CORE_READ(inode, i_generation));
+}
+
+/* One bit is set for each of them: most of the others are known by theirs, without a hash. */
+const volatile __u64 noise_bits[TRACER_NOISE_WORDS] = {};
+
+static __always_inline bool is_noise_magic(__u32 magic)
+{
+	__u32 bit = TRACER_NOISE_BIT(magic);
+
+	if (!(noise_bits[bit / 64] & (1ULL << (bit % 64))))
+		return false;
+	return bpf_map_lookup_elem(&noise_filesystems, &magic);
 }
 
 static __always_inline bool is_on_noise(struct inode *inode)
 {
-	__u32 magic = BPF_CORE_READ(inode, i_sb, s_magic);
-
-	return bpf_map_lookup_elem(&noise_filesystems, &magic);
+	return is_noise_magic(BPF_CORE_READ(inode, i_sb, s_magic));
 }
 
 static __always_inline bool is_known_noise(const struct tracer_file_key *key, __u64 place)

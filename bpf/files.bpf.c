@@ -29,31 +29,39 @@ struct {
 	__type(value, struct tracer_opened_file);
 } opened_files SEC(".maps");
 
+/* Of an address: a pointer of which the verifier knows what it leads to. Since a35b9af4ec2c (6.2). */
+extern void *bpf_rdonly_cast(const void *address, __u32 type) __ksym __weak;
+
 __u32 teacher = 0;		    /* the process that closes files of its own, to see whether this works */
 __u32 learning = 0;		    /* it does so now */
 __u64 taught = 0;		    /* how many of these were seen */
 __u64 file_cache = 0;		    /* where the kernel takes files from */
 const volatile __u8 sees_opens = 0; /* file_opened is attached */
 
+/*
+ * All that follows is done at each open and close: by plain loads, as a probe read costs as much as ten of them. The
+ * pointers are those of which the verifier knows what they lead to.
+ */
+
 /* What was just made is another file than the one that was known under its number. */
 static __always_inline bool is_noise(struct file *file, struct inode *inode, const struct tracer_file_key *key,
 				     __u64 place)
 {
-	return is_on_noise(inode) || (!(BPF_CORE_READ(file, f_mode) & FMODE_CREATED) && is_known_noise(key, place));
+	return is_noise_magic(inode->i_sb->s_magic) || (!(file->f_mode & FMODE_CREATED) && is_known_noise(key, place));
 }
 
 /* Its name is gone, though it was open. */
 static __always_inline bool is_unlinked(struct dentry *entry, struct inode *inode)
 {
-	return BPF_CORE_READ(entry, d_inode) != inode || !BPF_CORE_READ(entry, d_hash.pprev);
+	return entry->d_inode != inode || !entry->d_hash.pprev;
 }
 
 /* The position says how much was read or written only where it began at 0 and nothing else moves it. */
 static __always_inline void add_close(struct tracer_file_sums *sums, struct file *file, struct inode *inode)
 {
-	__u32 mode = BPF_CORE_READ(file, f_mode);
-	__s64 position = BPF_CORE_READ(file, f_pos);
-	__s64 size = BPF_CORE_READ(inode, i_size);
+	__u32 mode = file->f_mode;
+	__s64 position = file->f_pos;
+	__s64 size = inode->i_size;
 	bool both = (mode & FMODE_READ) && (mode & FMODE_WRITE);
 
 	if (mode & FMODE_READ) {
@@ -65,7 +73,7 @@ static __always_inline void add_close(struct tracer_file_sums *sums, struct file
 	}
 	if (mode & FMODE_WRITE) {
 		sums->writes = 1;
-		if (both || (BPF_CORE_READ(file, f_flags) & O_APPEND) || (position <= 0 && size > 0))
+		if (both || (file->f_flags & O_APPEND) || (position <= 0 && size > 0))
 			sums->write_unknown = 1;
 		else if (position > 0)
 			__sync_fetch_and_add(&sums->written_bytes, position);
@@ -92,18 +100,16 @@ static __always_inline void add_open(struct tracer_file_sums *sums, struct file 
 	bpf_map_delete_elem(&opened_files, &key);
 }
 
-static __always_inline int add_file(struct file *file, struct inode *inode, const struct tracer_process *process)
+static __always_inline int add_file(struct file *file, struct inode *inode, struct vfsmount *mount,
+				    const struct tracer_process *process)
 {
-	struct tracer_path_buffer *buffer = buffer_at(BUFFER_OF_CLOSES);
-	struct vfsmount *mount = BPF_CORE_READ(file, f_path.mnt);
-	struct dentry *entry = BPF_CORE_READ(file, f_path.dentry);
-	__u64 place = place_of(mount, entry);
+	struct dentry *entry = file->f_path.dentry;
+	/* The two halves are loaded apart: the verifier refuses one load of both. */
+	__u64 place = place_within(mount, entry->d_name.hash, entry->d_name.len);
 	struct tracer_file_key key;
 	bool fresh = false;
 
-	if (!buffer)
-		return 0;
-	fill_file_key(&key, process, inode);
+	fill_key(&key, process, inode->i_ino, inode->i_sb->s_dev, inode->i_generation);
 	if (is_noise(file, inode, &key, place))
 		return 0;
 	if (is_unlinked(entry, inode)) {
@@ -114,13 +120,16 @@ static __always_inline int add_file(struct file *file, struct inode *inode, cons
 	if (!sums)
 		return 0;
 	/* A file is made only once, and is not used by a name once it was deleted. */
-	if (key.inode && (sums->created || sums->deletes) && (BPF_CORE_READ(file, f_mode) & FMODE_CREATED)) {
+	if (key.inode && (sums->created || sums->deletes) && (file->f_mode & FMODE_CREATED)) {
 		begin_anew(sums);
 		fresh = true;
 	}
 	add_open(sums, file, inode);
 	add_close(sums, file, inode);
 	if (!fresh && !have_doubled(sums))
+		return 0;
+	struct tracer_path_buffer *buffer = buffer_at(BUFFER_OF_CLOSES);
+	if (!buffer)
 		return 0;
 	struct tracer_wire_file_use *record = begin_use(buffer, process, &key, sums, fresh);
 	record->place = place;
@@ -133,15 +142,33 @@ static __always_inline int add_file(struct file *file, struct inode *inode, cons
 	return 0;
 }
 
-/* A regular file that a program opened by a name. */
+/* A regular file that a program opened, by a name if its mount has one. */
 static __always_inline bool is_of_interest(struct file *file, struct inode *inode)
 {
-	return !(BPF_CORE_READ(file, f_mode) & (FMODE_PATH | FMODE_NOACCOUNT)) &&
-	       !(BPF_CORE_READ(file, f_flags) & FMODE_EXEC) && is_regular(inode) &&
-	       !is_internal(BPF_CORE_READ(file, f_path.mnt));
+	return !(file->f_mode & (FMODE_PATH | FMODE_NOACCOUNT)) && !(file->f_flags & FMODE_EXEC) &&
+	       (inode->i_mode & S_IFMT) == S_IFREG;
 }
 
-static __always_inline int file_closed(struct file *file)
+/*
+ * A number: the structure around it begins before it, where no typed pointer leads. NULL: no path leads to it.
+ * `casts`: the kernel has bpf_rdonly_cast.
+ */
+static __always_inline struct vfsmount *mount_of(struct file *file, bool casts)
+{
+	if (!casts) {
+		struct vfsmount *mount = BPF_CORE_READ(file, f_path.mnt);
+		return is_internal(mount) ? NULL : mount;
+	}
+	struct tracer_path_buffer *buffer = buffer_at(BUFFER_OF_CLOSES);
+	if (!buffer)
+		return NULL;
+	buffer->mount = (__u64)file->f_path.mnt;
+	struct vfsmount *mount = (void *)buffer->mount;
+	struct mount *whole = bpf_rdonly_cast(whole_mount(mount), bpf_core_type_id_kernel(struct mount));
+	return (__s64)whole->mnt_ns == MNT_NS_INTERNAL ? NULL : mount;
+}
+
+static __always_inline int file_closed(struct file *file, bool casts)
 {
 	if (learning && shown_current_pid() == teacher)
 		taught++;
@@ -149,10 +176,11 @@ static __always_inline int file_closed(struct file *file)
 
 	if (!process || (process->flags & TRACER_FLAG_EXCLUDED))
 		return 0;
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	if (!(BPF_CORE_READ(file, f_mode) & FMODE_OPENED) || !is_of_interest(file, inode))
+	struct inode *inode = file->f_inode;
+	if (!(file->f_mode & FMODE_OPENED) || !is_of_interest(file, inode))
 		return 0;
-	return add_file(file, inode, process);
+	struct vfsmount *mount = mount_of(file, casts);
+	return mount ? add_file(file, inode, mount, process) : 0;
 }
 
 /* Its inode is known, and whether it may be opened is not yet: of an open that fails what is kept is overwritten, or
@@ -161,12 +189,14 @@ SEC("fentry/security_file_open")
 int BPF_PROG(file_opened, struct file *file)
 {
 	struct tracer_process *process = current_process();
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	struct tracer_opened_file opened = {bpf_ktime_get_boot_ns(), (__u64)inode};
+	struct inode *inode = file->f_inode;
 	__u64 key = (__u64)file;
 
-	if (process && !(process->flags & TRACER_FLAG_EXCLUDED) && is_of_interest(file, inode))
-		bpf_map_update_elem(&opened_files, &key, &opened, BPF_ANY);
+	if (!process || (process->flags & TRACER_FLAG_EXCLUDED) || !is_of_interest(file, inode) ||
+	    is_internal(BPF_CORE_READ(file, f_path.mnt)))
+		return 0;
+	struct tracer_opened_file opened = {bpf_ktime_get_boot_ns(), (__u64)inode};
+	bpf_map_update_elem(&opened_files, &key, &opened, BPF_ANY);
 	return 0;
 }
 
@@ -174,13 +204,13 @@ int BPF_PROG(file_opened, struct file *file)
 SEC("fentry/locks_remove_file")
 int BPF_PROG(file_released, struct file *file)
 {
-	return file_closed(file);
+	return file_closed(file, false);
 }
 
 /* What the tracepoint says. */
 struct tracer_freed {
 	__u64 call_site;
-	struct file *object;
+	void *object;
 	struct kmem_cache *cache;
 };
 
@@ -199,7 +229,7 @@ int file_freed(struct tracer_freed *freed)
 			return 0;
 		file_cache = (__u64)cache;
 	}
-	return file_closed(freed->object);
+	return file_closed(bpf_rdonly_cast(freed->object, bpf_core_type_id_kernel(struct file)), true);
 }
 
 /* Called for what a call of the host names, with the mount; once it may be done, it is tried at once. */

@@ -65,18 +65,26 @@ static __noinline bool append_host_path(struct tracer_path_buffer *to, struct vf
 	return false;
 }
 
+static __always_inline struct mount *whole_mount(struct vfsmount *shown)
+{
+	return (void *)shown - bpf_core_field_offset(struct mount, mnt);
+}
+
 /* A mount that no path leads to: of shared memory, for example. */
 static __always_inline bool is_internal(struct vfsmount *shown)
 {
-	struct mount *mount = (void *)shown - bpf_core_field_offset(struct mount, mnt);
-
-	return (__s64)BPF_CORE_READ(mount, mnt_ns) == MNT_NS_INTERNAL;
+	return (__s64)BPF_CORE_READ(whole_mount(shown), mnt_ns) == MNT_NS_INTERNAL;
 }
 
 /* Another for each name in each folder and mount; says nothing else. */
+static __always_inline __u64 place_within(struct vfsmount *mount, __u32 name_hash, __u32 name_length)
+{
+	return ((__u64)name_length << 32 | name_hash) ^ ((__u64)mount * 0x9e3779b97f4a7c15ULL);
+}
+
 static __always_inline __u64 place_of(struct vfsmount *mount, struct dentry *entry)
 {
-	return BPF_CORE_READ(entry, d_name.hash_len) ^ ((__u64)mount * 0x9e3779b97f4a7c15ULL);
+	return place_within(mount, BPF_CORE_READ(entry, d_name.hash), BPF_CORE_READ(entry, d_name.len));
 }
 
 #endif

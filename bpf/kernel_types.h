@@ -235,6 +235,7 @@ struct thread_info {
 };
 
 enum bpf_func_id {
+	BPF_FUNC_get_current_task_btf = 158,
 	BPF_FUNC_task_pt_regs = 175,
 };
 

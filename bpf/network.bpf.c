@@ -43,6 +43,16 @@ struct {
 	__type(value, __u8);
 } roles SEC(".maps");
 
+/* Where most of them are found without a hash: the address, in the low bits of which is the role; 0: none. */
+#define RECENT_ROLES 4096
+#define ROLE_MASK 3
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RECENT_ROLES);
+	__type(key, __u32);
+	__type(value, __u64);
+} recent_roles SEC(".maps");
+
 struct connection_buffer {
 	struct tracer_connection_sums sums;
 	struct tracer_wire_connection record;
@@ -67,6 +77,15 @@ struct ends {
 	struct in6_words local;
 };
 
+/* By plain loads: a probe read costs as much as ten of them. */
+static __always_inline void load_address(struct in6_words *to, const struct in6_words *from)
+{
+	to->words[0] = from->words[0];
+	to->words[1] = from->words[1];
+	to->words[2] = from->words[2];
+	to->words[3] = from->words[3];
+}
+
 static __always_inline bool read_ends(struct ends *ends, struct sock *sock)
 {
 	__u16 family = sock->__sk_common.skc_family;
@@ -82,8 +101,8 @@ static __always_inline bool read_ends(struct ends *ends, struct sock *sock)
 	}
 	if (family != AF_INET6 || !bpf_core_field_exists(((struct sock_common *)0)->skc_v6_daddr))
 		return false;
-	bpf_probe_read_kernel(&ends->remote, sizeof(ends->remote), &sock->__sk_common.skc_v6_daddr);
-	bpf_probe_read_kernel(&ends->local, sizeof(ends->local), &sock->__sk_common.skc_v6_rcv_saddr);
+	load_address(&ends->remote, (void *)sock + bpf_core_field_offset(struct sock_common, skc_v6_daddr));
+	load_address(&ends->local, (void *)sock + bpf_core_field_offset(struct sock_common, skc_v6_rcv_saddr));
 	return true;
 }
 
@@ -94,12 +113,30 @@ static __always_inline bool is_same_host(const struct ends *ends)
 	return is_loopback6(&ends->remote) || is_same6(&ends->remote, &ends->local);
 }
 
-static __always_inline __u8 role_of(struct sock *sock)
+static __always_inline __u64 *recent_role(__u64 address)
 {
-	__u64 address = (__u64)sock;
-	__u8 *role = bpf_map_lookup_elem(&roles, &address);
+	__u32 place = ((address >> 6) ^ (address >> 18)) & (RECENT_ROLES - 1);
 
+	return bpf_map_lookup_elem(&recent_roles, &place);
+}
+
+static __always_inline __u8 role_of(__u64 address)
+{
+	__u64 *recent = recent_role(address);
+
+	if (recent && (*recent & ~(__u64)ROLE_MASK) == address)
+		return *recent & ROLE_MASK;
+	__u8 *role = bpf_map_lookup_elem(&roles, &address);
 	return role ? *role : TRACER_ROLE_NONE;
+}
+
+/* Its address as a number, with which the verifier lets one calculate, in a program whose first argument it is. */
+static __always_inline __u64 first_argument(void *context)
+{
+	__u64 address = 0;
+
+	bpf_probe_read_kernel(&address, sizeof(address), context);
+	return address;
 }
 
 /* None of the kernel's own, for NFS for example, and none that carries raw packets. */
@@ -112,7 +149,7 @@ static __always_inline bool is_of_program(struct sock *sock)
 
 /* False: it is none of the network, nor between processes of this machine. */
 static __always_inline bool read_key(struct tracer_connection_key *key, struct ends *ends, struct sock *sock,
-				     const struct tracer_process *process)
+				     __u64 address, const struct tracer_process *process)
 {
 	key->start_ns = process->start_ns;
 	key->program_start_ns = process->program_start_ns;
@@ -130,7 +167,7 @@ static __always_inline bool read_key(struct tracer_connection_key *key, struct e
 	key->port = bpf_ntohs(sock->__sk_common.skc_dport);
 	if (protocol == IPPROTO_TCP) {
 		key->protocol = TRACER_PROTOCOL_TCP;
-		key->role = role_of(sock);
+		key->role = role_of(address);
 		if (key->role == TRACER_ROLE_SERVER)
 			key->port = sock->__sk_common.skc_num;
 	} else if (protocol == IPPROTO_UDP) {
@@ -268,7 +305,12 @@ static __always_inline int moved(struct sock *sock, int bytes, int flags, bool s
 	if (!process || (process->flags & TRACER_FLAG_EXCLUDED))
 		return 0;
 	struct connection_buffer *buffer = bpf_map_lookup_elem(&connection_buffer, &slot);
-	if (!buffer || !read_key(&key, &ends, sock, process))
+	if (!buffer)
+		return 0;
+	/* By a detour as well, that costs less than a probe read. */
+	buffer->socket = (__u64)sock;
+	__u64 address = buffer->socket;
+	if (!read_key(&key, &ends, sock, address, process))
 		return 0;
 	/* An end is none of a peer with whom nothing was exchanged. */
 	struct tracer_connection_sums *sums =
@@ -283,8 +325,7 @@ static __always_inline int moved(struct sock *sock, int bytes, int flags, bool s
 		__sync_fetch_and_add(sends ? &sums->sends : &sums->receives, 1);
 	}
 	sums->last_ns = bpf_ktime_get_boot_ns();
-	buffer->socket = (__u64)sock;
-	add_wait(sums, buffer->socket, is_non_blocking(sock, flags));
+	add_wait(sums, address, is_non_blocking(sock, flags));
 	__u64 calls = sums->sends + sums->receives;
 	if (key.protocol == TRACER_PROTOCOL_TCP && (fresh || bytes == 0 || (calls & HEALTH_MASK) == 0))
 		read_health(sums, sock);
@@ -306,11 +347,10 @@ int BPF_PROG(sock_received, struct sock *sock, int bytes, int flags)
 	return bytes < 0 || (flags & (MSG_PEEK | MSG_ERRQUEUE)) ? 0 : moved(sock, bytes, flags, false);
 }
 
-static __always_inline void begin_connect(struct sock *sock)
+static __always_inline void begin_connect(struct sock *sock, __u64 address)
 {
 	__u32 slot = PROGRAM_STATE;
 	bool fresh;
-	__u64 address = (__u64)sock;
 	struct tracer_connection_key key = {};
 	struct ends ends = {};
 	struct tracer_process *process = current_process();
@@ -318,7 +358,7 @@ static __always_inline void begin_connect(struct sock *sock)
 	if (!process || (process->flags & TRACER_FLAG_EXCLUDED))
 		return;
 	struct connection_buffer *buffer = bpf_map_lookup_elem(&connection_buffer, &slot);
-	if (!buffer || !read_key(&key, &ends, sock, process))
+	if (!buffer || !read_key(&key, &ends, sock, address, process))
 		return;
 	struct tracer_connection_sums *sums = sums_of(&key, &ends, buffer, &fresh);
 	if (!sums)
@@ -331,9 +371,8 @@ static __always_inline void begin_connect(struct sock *sock)
 }
 
 /* In whoever is current: an interrupt, often. */
-static __always_inline void end_connect(struct sock *sock, int state)
+static __always_inline void end_connect(struct sock *sock, __u64 address, int state)
 {
-	__u64 address = (__u64)sock;
 	struct tracer_connection_key *begun = bpf_map_lookup_elem(&connecting, &address);
 
 	if (!begun)
@@ -351,12 +390,24 @@ static __always_inline void end_connect(struct sock *sock, int state)
 	sums->error = error;
 }
 
+static __always_inline void keep_role(__u64 address, __u8 role)
+{
+	__u64 *recent = recent_role(address);
+
+	if (recent)
+		*recent = address | role;
+	bpf_map_update_elem(&roles, &address, &role, BPF_ANY);
+}
+
 /* Its address may be another's from now on. Closed it may still be asked for its end. */
 SEC("tp_btf/tcp_destroy_sock")
 int BPF_PROG(sock_destroyed, struct sock *sock)
 {
-	__u64 address = (__u64)sock;
+	__u64 address = first_argument(ctx);
+	__u64 *recent = recent_role(address);
 
+	if (recent && (*recent & ~(__u64)ROLE_MASK) == address)
+		*recent = 0;
 	bpf_map_delete_elem(&roles, &address);
 	return 0;
 }
@@ -364,16 +415,16 @@ int BPF_PROG(sock_destroyed, struct sock *sock)
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(sock_state, struct sock *sock, int before, int state)
 {
-	__u64 address = (__u64)sock;
+	__u64 address = first_argument(ctx);
 	__u8 role = state == TCP_SYN_SENT ? TRACER_ROLE_CLIENT : TRACER_ROLE_SERVER;
 
 	if (sock->sk_protocol != IPPROTO_TCP)
 		return 0;
 	if (state == TCP_SYN_SENT || (before == TCP_SYN_RECV && state == TCP_ESTABLISHED))
-		bpf_map_update_elem(&roles, &address, &role, BPF_ANY);
+		keep_role(address, role);
 	if (state == TCP_SYN_SENT)
-		begin_connect(sock);
+		begin_connect(sock, address);
 	else if (before == TCP_SYN_SENT)
-		end_connect(sock, state);
+		end_connect(sock, address, state);
 	return 0;
 }

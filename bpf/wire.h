@@ -347,6 +347,10 @@ struct tracer_wire_file_use {
 	char subtype[TRACER_FILESYSTEM_SIZE];	 /* and, of FUSE, what serves it; empty: not known */
 };
 
+/* Of a kind of filesystem whose files are noise, by its magic number. */
+#define TRACER_NOISE_WORDS 4
+#define TRACER_NOISE_BIT(magic) ((__u32)((magic)*0x85ebca6bu) >> 24)
+
 /* A file, under one of its names, that is none of the workload's data. */
 struct tracer_noise_key {
 	__u64 inode;

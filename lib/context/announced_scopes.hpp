@@ -42,6 +42,7 @@ class AnnouncedScopes {
   /// Compares a process, and those that it comes from, with what was announced since the last time.
   void look(ContextPlace& place, const Process& process);
   std::vector<ScopeMove> take_moves() { return std::exchange(moves_, {}); }
+  bool has_moves() const noexcept { return !moves_.empty(); }
   /// Has `scope` in `outer` from now on.
   void put(const std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& outer);
 

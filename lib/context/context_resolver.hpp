@@ -78,6 +78,7 @@ class ContextResolver {
   /// See ScopeContexts and AnnouncedScopes.
   std::vector<ContextChange> take_changes() { return contexts_.take_changes(); }
   std::vector<ScopeMove> take_moves() { return announced_.take_moves(); }
+  bool has_news() const noexcept { return contexts_.has_changes() || announced_.has_moves(); }
 
  private:
   using Labels = std::pair<const Scope*, const Context*>;

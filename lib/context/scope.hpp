@@ -147,6 +147,7 @@ class ScopeContexts {
   std::shared_ptr<const Context> shared_by_engine(Scope& scope, const std::string& engine);
   /// Of scopes whose start was reported, since the last call; without a time.
   std::vector<ContextChange> take_changes() { return std::exchange(changes_, {}); }
+  bool has_changes() const noexcept { return !changes_.empty(); }
 
  private:
   void make(Scope& scope);

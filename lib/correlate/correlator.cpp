@@ -386,6 +386,7 @@ void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
 
 /// What became known of runs and tasks whose start was reported.
 void Correlator::add_changes(std::uint64_t time_ns, std::vector<Event>& events) {
+  if (!resolver_.has_news() && relabeled_.empty()) return;
   if (const auto moves = resolver_.take_moves(); !moves.empty()) facts_.absorb(moves, time_ns, events);
   const auto add = [&](std::vector<ContextChange> changes) {
     for (ContextChange& change : changes) {

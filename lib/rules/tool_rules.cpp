@@ -143,6 +143,8 @@ const ToolRules::Worker* ToolRules::worker_of(std::string_view launcher, std::ve
 }
 
 bool ToolRules::is_answer(std::string_view tool, int status) const {
+  // No rule has it, and nearly all end so.
+  if (status == 0) return false;
   const auto is_in = [status](const std::vector<int>& answers) {
     return std::find(answers.begin(), answers.end(), status) != answers.end();
   };

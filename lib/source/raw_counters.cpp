@@ -22,6 +22,10 @@ std::uint64_t less(std::uint64_t a, std::uint64_t b) noexcept { return a > b ? a
 
 using Causes = std::array<std::uint64_t, kWaitCauses>;
 
+void take_off(Causes& from, const Causes& by) noexcept {
+  for (std::size_t i = 0; i < kWaitCauses; ++i) from[i] = less(from[i], by[i]);
+}
+
 /// What a peer ended before is taken off where it is the same one.
 void take_off_peer(std::uint32_t& peer, std::uint64_t& ended_ns, std::uint32_t before,
                    std::uint64_t before_ns) noexcept {
@@ -32,12 +36,6 @@ void take_off_peer(std::uint32_t& peer, std::uint64_t& ended_ns, std::uint32_t b
 /// Of two threads of a process, one tells of its peers.
 void add_peer(std::uint32_t& peer, std::uint64_t& ended_ns, std::uint32_t other, std::uint64_t other_ns) noexcept {
   if (peer == 0) peer = other, ended_ns = other_ns;
-}
-
-Causes less(const Causes& a, const Causes& b) noexcept {
-  Causes left{};
-  for (std::size_t i = 0; i < kWaitCauses; ++i) left[i] = less(a[i], b[i]);
-  return left;
 }
 
 template <class OfWords>
@@ -65,15 +63,19 @@ RawWaits difference(const RawWaits& a, const RawWaits& b) noexcept {
   left.wall_ns = less(a.wall_ns, b.wall_ns);
   left.cpu_ns = less(a.cpu_ns, b.cpu_ns);
   left.run_queue_ns = less(a.run_queue_ns, b.run_queue_ns);
-  left.wait_ns = less(a.wait_ns, b.wait_ns);
+  take_off(left.wait_ns, b.wait_ns);
   take_off_peer(left.local_socket_peer, left.local_socket_peer_ns, b.local_socket_peer, b.local_socket_peer_ns);
   take_off_peer(left.lock_peer, left.lock_peer_ns, b.lock_peer, b.lock_peer_ns);
   return left;
 }
 
 RawProcessWaits difference(const RawProcessWaits& a, const RawProcessWaits& b) noexcept {
-  return {less(a.life_ns, b.life_ns), less(a.running_ns, b.running_ns), less(a.run_queue_ns, b.run_queue_ns),
-          less(a.wait_ns, b.wait_ns), a.limits_known};
+  RawProcessWaits left = a;
+  left.life_ns = less(a.life_ns, b.life_ns);
+  left.running_ns = less(a.running_ns, b.running_ns);
+  left.run_queue_ns = less(a.run_queue_ns, b.run_queue_ns);
+  take_off(left.wait_ns, b.wait_ns);
+  return left;
 }
 
 RawWaits sum_of(const RawWaits& a, const RawWaits& b) noexcept {

@@ -77,7 +77,8 @@ struct FrameWriter::Zstd {
   ~Zstd() { ::ZSTD_freeCCtx(context); }
 };
 
-FrameWriter::FrameWriter(std::uint64_t stream) : zstd_(std::make_unique<Zstd>()), stream_(stream) {}
+FrameWriter::FrameWriter(std::uint64_t stream, int level)
+    : zstd_(std::make_unique<Zstd>()), stream_(stream), level_(level) {}
 FrameWriter::~FrameWriter() = default;
 FrameWriter::FrameWriter(FrameWriter&&) noexcept = default;
 FrameWriter& FrameWriter::operator=(FrameWriter&&) noexcept = default;
@@ -88,9 +89,9 @@ void FrameWriter::append(Bytes& out, std::span<const std::byte> payload, std::si
   const std::size_t room = std::max(::ZSTD_compressBound(payload.size()), least) + kSkippableHeaderBytes;
   out.resize(begin + kFrameHeaderBytes + room);
   std::byte* const stored = out.data() + begin + kFrameHeaderBytes;
-  std::size_t stored_bytes = zstd_->context == nullptr
-                                 ? static_cast<std::size_t>(-1)
-                                 : ::ZSTD_compressCCtx(zstd_->context, stored, room, payload.data(), payload.size(), 1);
+  std::size_t stored_bytes = zstd_->context == nullptr ? static_cast<std::size_t>(-1)
+                                                       : ::ZSTD_compressCCtx(zstd_->context, stored, room,
+                                                                             payload.data(), payload.size(), level_);
   if (::ZSTD_isError(stored_bytes) != 0) {
     out.resize(begin);
     throw std::bad_alloc();

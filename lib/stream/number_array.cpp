@@ -84,6 +84,12 @@ class NumberTable {
 
 void put_coded(Bytes& out, std::span<const std::uint64_t> numbers, bool may_be_table) {
   if (numbers.empty()) return;
+  // Many columns are constant, which takes little to see.
+  if (std::all_of(numbers.begin(), numbers.end(), [&](std::uint64_t number) { return number == numbers[0]; })) {
+    out.push_back(std::byte{kConstant});
+    put_varint(out, numbers[0]);
+    return;
+  }
   std::uint64_t least = numbers[0];
   std::uint64_t most = numbers[0];
   std::uint64_t steps = 0;
@@ -95,10 +101,7 @@ void put_coded(Bytes& out, std::span<const std::uint64_t> numbers, bool may_be_t
   const unsigned plain_width = bytes_of(most - least);
   const unsigned step_width = bytes_of(steps);
   NumberTable table;
-  if (plain_width == kConstant) {
-    out.push_back(std::byte{kConstant});
-    put_varint(out, least);
-  } else if (may_be_table && std::min(plain_width, step_width) > 1 && table.fill(numbers)) {
+  if (may_be_table && std::min(plain_width, step_width) > 1 && table.fill(numbers)) {
     out.push_back(std::byte{kTable});
     put_varint(out, table.numbers().size());
     put_coded(out, table.numbers(), false);

@@ -14,7 +14,7 @@ namespace {
 class RecordingSink final : public Sink {
  public:
   RecordingSink(const HostInfo& host, OutputLimit limit, auto&&... file)
-      : file_(std::move(limit), std::forward<decltype(file)>(file)...), host_(host), stream_(host) {}
+      : file_(std::move(limit), std::forward<decltype(file)>(file)...), host_(host), stream_(host, kRecordingLevel) {}
   ~RecordingSink() override { flush(); }
 
   void write(std::span<const Event> events) noexcept override {

@@ -8,7 +8,9 @@
 
 namespace tracer::internal {
 
-StreamWriter::StreamWriter(const HostInfo& host) : frames_(random_number()) { begin(host); }
+StreamWriter::StreamWriter(const HostInfo& host, int level) : level_(level), frames_(random_number(), level) {
+  begin(host);
+}
 
 void StreamWriter::begin(const HostInfo& host) {
   Bytes header;
@@ -28,7 +30,7 @@ void StreamWriter::begin_anew(const HostInfo& host, Bytes& end) {
   frames_.take_back();
   frames_.append(end, nothing);
   ready_.clear();
-  frames_ = FrameWriter(random_number());
+  frames_ = FrameWriter(random_number(), level_);
   begin(host);
   frames_.append(ready_, payload_, least_bytes_);
 }

@@ -16,7 +16,7 @@ namespace tracer::internal {
 /// Turns events into a stream. Frames that are done wait in ready(), first the magic number and the header.
 class StreamWriter {
  public:
-  explicit StreamWriter(const HostInfo& host);
+  explicit StreamWriter(const HostInfo& host, int level = kStreamLevel);
 
   /// An event that is too large for any frame is replaced by a Loss with the cause "event_too_large".
   void append(const Event& event);
@@ -38,6 +38,7 @@ class StreamWriter {
  private:
   void begin(const HostInfo& host);
 
+  int level_;
   FrameWriter frames_;
   std::uint64_t part_ = 0;
   std::size_t charged_bytes_ = 0;  ///< Of the events in the open frame.

@@ -12,6 +12,7 @@ namespace {
 
 std::vector<std::string> split(std::string_view bytes) {
   std::vector<std::string> argv;
+  argv.reserve(static_cast<std::size_t>(std::count(bytes.begin(), bytes.end(), '\0')) + 1);
   while (!bytes.empty()) {
     const std::size_t end = std::min(bytes.find('\0'), bytes.size());
     argv.emplace_back(bytes.substr(0, end));

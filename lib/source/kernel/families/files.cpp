@@ -126,6 +126,10 @@ void FilesFamily::load(const FamilySetup& setup, Way way, bool moves) {
                  [&](files_bpf& bpf, const LibbpfLog& log) {
                    bpf.rodata->slot_mask = setup.places - 1;
                    bpf.rodata->own_pid_namespace = own_pid_namespace();
+                   for (const std::uint32_t magic : FileRules::builtin().noise_filesystems()) {
+                     const std::uint32_t bit = TRACER_NOISE_BIT(magic);
+                     bpf.rodata->noise_bits[bit / 64] |= std::uint64_t{1} << (bit % 64);
+                   }
                    set_rings(*bpf.rodata, setup);
                    ::bpf_program__set_autoload(bpf.progs.file_released, way == Way::kFunction);
                    ::bpf_program__set_autoload(bpf.progs.file_freed, way == Way::kFree);
