@@ -100,8 +100,9 @@ bool ServiceManager::send_with(const std::string& lines, int fd) const noexcept 
   return socket_ && tracer::internal::send_with_descriptor(socket_.get(), std::as_bytes(std::span(lines)), fd);
 }
 
+/// A map of BPF is always ready with an error: unless it is told not to poll, systemd drops it at once.
 bool ServiceManager::store(const std::string& name, int fd) const noexcept {
-  return send_with("FDSTORE=1\nFDNAME=" + name + '\n', fd);
+  return send_with("FDSTORE=1\nFDPOLL=0\nFDNAME=" + name + '\n', fd);
 }
 
 /// It closes the other end of the pipe when it comes to this message.

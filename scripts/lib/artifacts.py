@@ -118,7 +118,7 @@ def of_packages(root):
     """What scripts/packages puts into packages, how it does that, and their test."""
     inputs = sources(root, "packaging/**/*", "docs/**/*.md", "scripts/packages", "CHANGELOG.md",
                      *(f"scripts/lib/{name}.py" for name in ("completion", "deb_packages", "debian_roots", "help_texts",
-                                                            "manual_pages", "staged_files", "static_tarball")))
+                                                            "manual_pages", "staged_files", "static_tarball", "systemd_machine")))
     return of_package(root) | digests(root, inputs)
 
 

@@ -58,7 +58,27 @@ def plain_root():
     return root
 
 
-class RootCopy:
+class Inside:
+    """What can be done in a root. words() is how a command gets there, path() where its files are seen from outside."""
+
+    def run(self, *words, **variables):
+        """Runs it in there: its status and all that it printed."""
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8",
+                       "DEBIAN_FRONTEND": "noninteractive"} | variables
+        command = self.words("env", "-i", *(f"{name}={value}" for name, value in environment.items()), *words)
+        result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                errors="replace", check=False)
+        return result.returncode, result.stdout
+
+    def put(self, path, source=None, text="", mode=0o644):
+        """A file in there, of a file here or of text."""
+        target = self.path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(pathlib.Path(source).read_bytes() if source else text.encode())
+        target.chmod(mode)
+
+
+class RootCopy(Inside):
     """A copy of plain_root(), which needs `folder` until close(). It has the kernel, /proc, /dev and the network of this
     machine."""
 
@@ -84,19 +104,3 @@ class RootCopy:
 
     def words(self, *words):
         return ["nsenter", f"--mount=/proc/{self.holder.pid}/ns/mnt", "chroot", str(self.merged), *map(str, words)]
-
-    def run(self, *words, **variables):
-        """Runs it in there: its status and all that it printed."""
-        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8",
-                       "DEBIAN_FRONTEND": "noninteractive"} | variables
-        command = self.words("env", "-i", *(f"{name}={value}" for name, value in environment.items()), *words)
-        result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                errors="replace", check=False)
-        return result.returncode, result.stdout
-
-    def put(self, path, source=None, text="", mode=0o644):
-        """A file in there, of a file here or of text."""
-        target = self.path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(pathlib.Path(source).read_bytes() if source else text.encode())
-        target.chmod(mode)

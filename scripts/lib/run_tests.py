@@ -178,8 +178,9 @@ class TestRun:
         steps = {"package": lambda parts: self.stamped("package", parts, [self.report.step("package", package)]),
                  "asan": lambda parts: self.sanitized("asan", parts),
                  "tsan": lambda parts: self.sanitized("tsan", parts), "fuzz": self.fuzzing, "engines": self.engines,
-                 "deb and tarball": lambda parts: self.stamped("deb and tarball", parts, [self.report.step(
-                     "deb and tarball", [sys.executable, ROOT / "tests/package/test_packages.py"])])}
+                 "deb and tarball": lambda parts: self.stamped("deb and tarball", parts, [
+                     self.report.step(name, [sys.executable, ROOT / f"tests/package/{test}.py"])
+                     for name, test in (("deb and tarball", "test_packages"), ("deb under systemd", "test_systemd"))])}
         parts = {"package": artifacts.of_package(ROOT), "asan": artifacts.of_sanitizer(ROOT, "asan"),
                  "tsan": artifacts.of_sanitizer(ROOT, "tsan"),
                  "fuzz": artifacts.of_fuzzing(ROOT, FUZZ_SECONDS), "engines": artifacts.of_engines(ROOT),

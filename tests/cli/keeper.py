@@ -4,11 +4,19 @@
 import contextlib
 import fcntl
 import os
+import select
 import signal
 import socket
 import threading
 
 FIRST_HANDED = 3
+
+
+def is_hung_up(fd):
+    """What systemd drops, unless it is told not to look."""
+    poll = select.poll()
+    poll.register(fd, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
 
 
 class Keeper:
@@ -41,8 +49,10 @@ class Keeper:
             dropped = []
             with self.lock:
                 if fields.get("FDSTORE") == "1":
+                    watched = fields.get("FDPOLL") != "0"
                     for fd in fds:
-                        self.held.append((name, fd)) if len(self.held) < self.most else dropped.append(fd)
+                        kept = len(self.held) < self.most and not (watched and is_hung_up(fd))
+                        self.held.append((name, fd)) if kept else dropped.append(fd)
                 else:
                     dropped += fds
                 if fields.get("FDSTOREREMOVE") == "1":

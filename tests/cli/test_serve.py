@@ -11,7 +11,7 @@ import threading
 import time
 
 import support
-from support import DEADLINE_SECONDS, TRACERD, of_kind, wait_until
+from support import DEADLINE_SECONDS, TRACERD, of_kind, text_of, wait_until
 
 # Any user may execute it, unlike the one that runs the tests.
 PYTHON_OF_ALL = "/usr/bin/python3"
@@ -585,6 +585,23 @@ print(json.dumps([label, ended, work, flushed, totals]))
             result = self.tracerd("serve", "--check")
             self.assertEqual(result.returncode, 0)
             self.assertIn("there is no /etc/tracer/tracerd.toml", result.stdout)
+
+    def test_where_no_socket_can_be_the_start_says_why_and_changes_nothing(self):
+        disk = self.path("disk")
+        os.mkdir(disk)
+        for socket in ("t.sock", "folder/t.sock"):
+            result = subprocess.run(["unshare", "--mount", "sh", "-c",
+                                     'mount -t tmpfs -o ro tmpfs "$1" && exec "$2" serve --socket "$1/$3"', "sh", disk, TRACERD,
+                                     socket], capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
+            self.assert_fails(result, 1, "TRC114")
+            self.assertIn("Read-only file system", result.stderr)
+        file = self.write("file", "mine\n")
+        for socket, why in ((file, "is there, and is no socket"), (disk, "is there, and is no socket"),
+                            (f"{file}/t.sock", "Not a directory")):
+            result = self.tracerd("serve", "--socket", socket)
+            self.assert_fails(result, 1, "TRC114")
+            self.assertIn(why, result.stderr)
+        self.assertEqual((text_of(file), os.listdir(disk)), ("mine\n", []))
 
     def test_the_path_of_a_socket_may_be_relative(self):
         service = self.start(TRACERD, "serve", "--socket", "t.sock", stderr=subprocess.PIPE, cwd=self.folder)

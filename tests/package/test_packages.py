@@ -46,12 +46,27 @@ def output_of(*command, **options):
     return result.stdout
 
 
-def setUpModule():
+def make(what):
+    """For the tests of a module."""
     global made, debs
     made = pathlib.Path(tempfile.mkdtemp(prefix="libtracer-packages-"))
     unittest.addModuleCleanup(shutil.rmtree, made, True)
-    output_of(ROOT / "scripts/packages", "all", "--like-dev", "--out", made)
+    output_of(ROOT / "scripts/packages", what, "--like-dev", "--out", made)
     debs = {path.name.partition("_")[0]: path for path in made.glob("*.deb")}
+
+
+def write_later_version(path, tree):
+    """tracerd as a later version has it, with another configuration, by way of the new folder `tree`."""
+    output_of("dpkg-deb", "-R", debs["tracerd"], tree)
+    control = tree / "DEBIAN/control"
+    control.write_text(re.sub(r"(?m)^Version: .*", "Version: 99.0", control.read_text()))
+    with open(tree / "etc/tracer/tracerd.toml", "a", encoding="utf-8") as file:
+        file.write("# A later version.\n")
+    output_of("dpkg-deb", "-Zgzip", "-z1", "-b", tree, path)
+
+
+def setUpModule():
+    make("all")
 
 
 class WithFolder(unittest.TestCase):
@@ -210,14 +225,7 @@ class DebianPackages(WithRoot):
         self.apt("install", *(f"/root/{debs[name].name}" for name in names))
 
     def later_version(self):
-        """tracerd as a later version has it, with another configuration."""
-        tree = self.folder / "later"
-        output_of("dpkg-deb", "-R", debs["tracerd"], tree)
-        control = tree / "DEBIAN/control"
-        control.write_text(re.sub(r"(?m)^Version: .*", "Version: 99.0", control.read_text()))
-        with open(tree / "etc/tracer/tracerd.toml", "a", encoding="utf-8") as file:
-            file.write("# A later version.\n")
-        output_of("dpkg-deb", "-Zgzip", "-z1", "-b", tree, self.root.path("/root/later.deb"))
+        write_later_version(self.root.path("/root/later.deb"), self.folder / "later")
 
     def test_from_installation_to_purge(self):
         before = self.files()

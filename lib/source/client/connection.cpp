@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <thread>
 
@@ -48,6 +49,14 @@ sockaddr_un address_of(const std::filesystem::path& socket) {
   return address;
 }
 
+/// Who listened first on what `fd` is connected to; 0: in a pid namespace that this process does not see.
+std::optional<pid_t> maker_of_socket(int fd) noexcept {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer.pid;
+}
+
 }  // namespace
 
 UniqueFd connect_to_service(const std::filesystem::path& socket) {
@@ -78,18 +87,17 @@ ServiceConnection::~ServiceConnection() {
   if (fd_) ::shutdown(fd_.get(), SHUT_RDWR);
 }
 
-bool ServiceConnection::shares_pids() const noexcept {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(fd_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid != 0;
-}
+bool ServiceConnection::shares_pids() const noexcept { return maker_of_socket(fd_.get()).value_or(0) != 0; }
+
+bool ServiceConnection::is_of_manager() const noexcept { return maker_of_socket(fd_.get()) == 1; }
 
 std::string_view ServiceConnection::ask(const Request& request) {
   usable_ = false;
-  const auto until = Clock::now() + kLongestAnswer;
+  const auto until = Clock::now() + (may_start_ ? kLongestStart : kLongestAnswer);
   send(to_line(request), until);
   const std::string_view reply = receive(until);
   usable_ = true;
+  may_start_ = false;
   return reply;
 }
 

@@ -18,6 +18,8 @@ namespace tracer::internal {
 
 /// How long a service has for one answer.
 inline constexpr std::chrono::milliseconds kLongestAnswer{2000};
+/// And for the first one, where a service manager listens for it and starts it.
+inline constexpr std::chrono::milliseconds kLongestStart{15000};
 
 /// A non-blocking connection to the service that listens on `socket`. Throws Error: kNoService, kPermission,
 /// kInvalidArgument, kNoMemory.
@@ -31,7 +33,7 @@ class ServiceConnection {
  public:
   /// Throws what connect_to_service() throws.
   explicit ServiceConnection(std::filesystem::path socket)
-      : socket_(std::move(socket)), fd_(connect_to_service(socket_)) {}
+      : socket_(std::move(socket)), fd_(connect_to_service(socket_)), may_start_(is_of_manager()) {}
 
   ServiceConnection(ServiceConnection&&) noexcept = default;
   ServiceConnection& operator=(ServiceConnection&&) noexcept = default;
@@ -47,6 +49,8 @@ class ServiceConnection {
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// The first process of the host has made the socket.
+  bool is_of_manager() const noexcept;
   void send(std::string_view line, Clock::time_point until);
   std::string_view receive(Clock::time_point until);
   void wait(short events, Clock::time_point until);
@@ -55,6 +59,7 @@ class ServiceConnection {
   UniqueFd fd_;
   LineSplitter lines_{kMaxReplyBytes};
   bool usable_ = true;
+  bool may_start_ = false;  ///< No answer has come yet of a service that may be starting.
 };
 
 }  // namespace tracer::internal
