@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/secret_rules.hpp"
+#include "rules/secrets/secret_rules.hpp"
 
 namespace {
 

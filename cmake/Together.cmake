@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # tracer_compile_together(<target> <source>...)
 # Compiles the sources of a folder, up to 12 at a time, as one: most of a compiler's time goes into the headers and the
-# templates that all of them use. Therefore a name in an anonymous namespace occurs once in its folder; the files of
-# lib/rules/ that begin with secret_ count as a folder of their own. TRACER_TOGETHER=OFF compiles each source alone.
+# templates that all of them use. Therefore a name in an anonymous namespace occurs once in its folder; daemon/ with all
+# below it counts as one. TRACER_TOGETHER=OFF compiles each source alone.
 option(TRACER_TOGETHER "Compile the sources of a folder as one" ON)
 
 function(tracer_compile_together target)
@@ -19,10 +19,8 @@ function(tracer_compile_together target)
       continue()
     endif()
     get_filename_component(folder ${path} DIRECTORY)
+    string(REGEX REPLACE "^daemon/.*" "daemon" folder ${folder})
     string(MAKE_C_IDENTIFIER ${folder} folder)
-    if(path MATCHES "/secret_[^/]*$")
-      string(APPEND folder "_secret")
-    endif()
     list(APPEND folders ${folder})
     list(APPEND in_${folder} ${source})
   endforeach()

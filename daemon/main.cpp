@@ -10,10 +10,10 @@
 #include <tracer/error.hpp>
 #include <tracer/version.hpp>
 
-#include "commands.hpp"
-#include "messages.hpp"
+#include "commands/commands.hpp"
 #include "show/printable.hpp"
-#include "say.hpp"
+#include "terminal/messages.hpp"
+#include "terminal/say.hpp"
 
 namespace {
 

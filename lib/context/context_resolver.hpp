@@ -23,7 +23,7 @@
 #include "context/note_thread.hpp"
 #include "context/scope.hpp"
 #include "context/shared_scopes.hpp"
-#include "rules/engine_rules.hpp"
+#include "rules/engines/engine_rules.hpp"
 
 namespace tracer::internal {
 

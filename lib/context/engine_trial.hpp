@@ -7,8 +7,8 @@
 
 #include <tracer/error.hpp>
 
-#include "rules/engine_examples.hpp"
-#include "rules/engine_rules.hpp"
+#include "rules/engines/engine_examples.hpp"
+#include "rules/engines/engine_rules.hpp"
 
 namespace tracer::internal {
 

@@ -19,9 +19,9 @@
 #include "context/context_resolver.hpp"
 #include "context/note_reader.hpp"
 #include "context/pool_name.hpp"
-#include "rules/engine_rules.hpp"
+#include "rules/engines/engine_rules.hpp"
 #include "rules/rules_file.hpp"
-#include "rules/secret_rules.hpp"
+#include "rules/secrets/secret_rules.hpp"
 #include "rules/tool_rules.hpp"
 #include "source/proc/proc_text.hpp"
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/context_fields.hpp"
+#include "base/declared_task.hpp"
 #include "base/number.hpp"
-#include "context/declared_task.hpp"
 
 namespace tracer::internal {
 namespace {

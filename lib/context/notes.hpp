@@ -2,7 +2,7 @@
 #pragma once
 
 #include "context/note_thread.hpp"
-#include "rules/engine_rules.hpp"
+#include "rules/engines/engine_rules.hpp"
 
 namespace tracer::internal {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "context/note_thread.hpp"
-#include "rules/snakefile.hpp"
+#include "rules/engines/snakefile.hpp"
 
 namespace tracer::internal {
 

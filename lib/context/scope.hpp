@@ -17,10 +17,10 @@
 
 #include "base/folder.hpp"
 #include "base/user_ids.hpp"
-#include "context/group_memory.hpp"
 #include "context/keys.hpp"
 #include "context/recipe_files.hpp"
-#include "rules/engine_rules.hpp"
+#include "rules/engines/engine_rules.hpp"
+#include "state/group_memory.hpp"
 
 namespace tracer::internal {
 

@@ -9,8 +9,8 @@
 #include <tracer/event.hpp>
 
 #include "context/context_resolver.hpp"
-#include "context/failure_chains.hpp"
 #include "context/open_labels.hpp"
+#include "state/failure_chains.hpp"
 
 namespace tracer::internal {
 

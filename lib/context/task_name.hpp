@@ -8,7 +8,7 @@
 
 #include <tracer/context.hpp>
 
-#include "context/declared_task.hpp"
+#include "base/declared_task.hpp"
 
 namespace tracer::internal {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "context/held_memory.hpp"
+#include "state/held_memory.hpp"
 
 namespace tracer::internal {
 namespace {

@@ -22,7 +22,7 @@
 #include "correlate/joins/family_join.hpp"
 #include "correlate/process_table.hpp"
 #include "correlate/sample_table.hpp"
-#include "rules/secret_rules.hpp"
+#include "rules/secrets/secret_rules.hpp"
 #include "rules/tool_rules.hpp"
 #include "source/host_questions.hpp"
 #include "source/records.hpp"

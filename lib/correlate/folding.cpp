@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/sums.hpp"
-#include "context/held_memory.hpp"
+#include "state/held_memory.hpp"
 
 namespace tracer::internal {
 namespace {

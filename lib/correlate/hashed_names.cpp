@@ -13,7 +13,7 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
-#include "context/failure_chains.hpp"
+#include "state/failure_chains.hpp"
 
 namespace tracer::internal {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "context/held_memory.hpp"
 #include "context/scope_fact.hpp"
+#include "state/held_memory.hpp"
 
 namespace tracer::internal {
 namespace {

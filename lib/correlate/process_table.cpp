@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/held_commands.hpp"
-#include "context/held_memory.hpp"
 #include "context/pool_name.hpp"
+#include "state/held_memory.hpp"
 
 namespace tracer::internal {
 

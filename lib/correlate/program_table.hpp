@@ -12,7 +12,7 @@
 #include <tracer/process.hpp>
 
 #include "base/counter.hpp"
-#include "rules/secret_rules.hpp"
+#include "rules/secrets/secret_rules.hpp"
 #include "rules/tool_rules.hpp"
 #include "source/records.hpp"
 

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/declared_task.hpp"
 #include "base/text.hpp"
 #include "base/tool_name.hpp"
-#include "context/declared_task.hpp"
 #include "insight/end_words.hpp"
-#include "insight/process_spans.hpp"
 #include "insight/renamed_keys.hpp"
+#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 namespace {

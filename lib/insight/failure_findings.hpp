@@ -14,10 +14,10 @@
 
 #include <tracer/event.hpp>
 
-#include "context/failure_chains.hpp"
 #include "insight/finding_book.hpp"
 #include "insight/output_readers.hpp"
 #include "insight/retried_tasks.hpp"
+#include "state/failure_chains.hpp"
 
 namespace tracer::internal {
 

@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "insight/end_words.hpp"
-#include "insight/process_spans.hpp"
 #include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
+#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 namespace {

@@ -17,10 +17,10 @@
 #include "insight/not_normal.hpp"
 #include "insight/pipe_findings.hpp"
 #include "insight/process_slowness.hpp"
-#include "insight/process_spans.hpp"
 #include "insight/slowness_findings.hpp"
 #include "insight/stall_findings.hpp"
 #include "insight/task_ledgers.hpp"
+#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 

@@ -18,8 +18,8 @@
 
 #include "history/session_history.hpp"
 #include "insight/finding_book.hpp"
-#include "insight/process_spans.hpp"
 #include "insight/stall_findings.hpp"
+#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 

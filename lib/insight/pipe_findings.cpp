@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "insight/process_spans.hpp"
 #include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
+#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 namespace {

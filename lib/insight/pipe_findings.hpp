@@ -10,8 +10,8 @@
 #include <tracer/event.hpp>
 
 #include "insight/finding_book.hpp"
-#include "insight/pipe_graph.hpp"
 #include "insight/task_ledgers.hpp"
+#include "state/pipe_graph.hpp"
 
 namespace tracer::internal {
 

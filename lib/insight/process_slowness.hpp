@@ -9,7 +9,7 @@
 #include <tracer/event.hpp>
 
 #include "insight/finding_book.hpp"
-#include "insight/process_spans.hpp"
+#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 

@@ -13,8 +13,8 @@
 #include <tracer/event.hpp>
 
 #include "insight/finding_book.hpp"
-#include "insight/process_spans.hpp"
 #include "insight/task_ledgers.hpp"
+#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "context/declared_task.hpp"
+#include "base/declared_task.hpp"
 #include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
 

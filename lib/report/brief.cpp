@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "report/report_sums.hpp"
-#include "report/rows.hpp"
+#include "report/sums/rows.hpp"
 
 namespace tracer::internal {
 namespace {

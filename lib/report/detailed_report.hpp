@@ -11,9 +11,9 @@
 #include <tracer/host.hpp>
 #include <tracer/report.hpp>
 
-#include "report/process_list.hpp"
-#include "report/time_series.hpp"
-#include "report/timeline.hpp"
+#include "report/sums/process_list.hpp"
+#include "report/sums/time_series.hpp"
+#include "report/sums/timeline.hpp"
 
 namespace tracer::internal {
 

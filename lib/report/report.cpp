@@ -10,9 +10,9 @@
 
 #include "context/layers.hpp"
 #include "report/bound_by.hpp"
-#include "report/moved_bytes.hpp"
 #include "report/parallelism.hpp"
 #include "report/report_sums.hpp"
+#include "report/sums/moved_bytes.hpp"
 #include "report/task_names.hpp"
 #include "report/time_shares.hpp"
 

@@ -16,7 +16,7 @@
 
 #include "base/tool_name.hpp"
 #include "report/report_part.hpp"
-#include "report/touched.hpp"
+#include "report/sums/touched.hpp"
 #include "report/waste.hpp"
 
 namespace tracer::internal {

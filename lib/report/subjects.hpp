@@ -15,8 +15,8 @@
 #include <tracer/event.hpp>
 #include <tracer/report.hpp>
 
-#include "report/finding_list.hpp"
-#include "report/run_paths.hpp"
+#include "report/sums/finding_list.hpp"
+#include "report/sums/run_paths.hpp"
 
 namespace tracer::internal {
 

@@ -10,12 +10,12 @@
 
 #include "base/sums.hpp"
 #include "report/bound_by.hpp"
-#include "report/finding_list.hpp"
 #include "report/parallelism.hpp"
 #include "report/report_sums.hpp"
-#include "report/touched.hpp"
 #include "report/row_figures.hpp"
-#include "report/rows.hpp"
+#include "report/sums/finding_list.hpp"
+#include "report/sums/rows.hpp"
+#include "report/sums/touched.hpp"
 #include "report/task_names.hpp"
 
 namespace tracer {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "context/task_name.hpp"
-#include "report/rows.hpp"
+#include "report/sums/rows.hpp"
 
 namespace tracer::internal {
 namespace {

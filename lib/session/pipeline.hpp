@@ -16,12 +16,12 @@
 
 #include "base/counter.hpp"
 #include "correlate/correlator.hpp"
-#include "correlate/followed.hpp"
 #include "correlate/hashed_names.hpp"
 #include "correlate/replay_filter.hpp"
 #include "history/session_history.hpp"
 #include "insight/insight.hpp"
 #include "source/feed.hpp"
+#include "state/followed.hpp"
 
 namespace tracer::internal {
 

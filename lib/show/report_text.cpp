@@ -14,7 +14,7 @@
 
 #include "base/tool_name.hpp"
 #include "context/task_name.hpp"
-#include "report/task_tree.hpp"
+#include "report/sums/task_tree.hpp"
 #include "report/waste.hpp"
 #include "report/waste_cost.hpp"
 #include "show/certificate_text.hpp"

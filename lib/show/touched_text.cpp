@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/file_systems.hpp"
-#include "report/touched.hpp"
+#include "report/sums/touched.hpp"
 #include "rules/port_names.hpp"
 #include "show/figures.hpp"
 #include "show/printable.hpp"

@@ -100,7 +100,7 @@ def of_fuzzing(root, seconds):
 def of_engines(root):
     build = root / "build/dev"
     parts = digests(build, (build / "bpf").glob("*.bpf.o"))
-    parts |= digests(build, library_objects(build, "context", "correlate", "rules", "source", "summary"))
+    parts |= digests(build, library_objects(build, "context", "correlate", "rules", "source", "state"))
     return parts | digests(root, sources(root, "rules/*.toml", "tests/engines/**/*"))
 
 

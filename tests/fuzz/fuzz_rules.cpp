@@ -11,8 +11,8 @@
 #include <tracer/error.hpp>
 
 #include "context/engine_trial.hpp"
-#include "rules/engine_examples.hpp"
-#include "rules/engine_rules.hpp"
+#include "rules/engines/engine_examples.hpp"
+#include "rules/engines/engine_rules.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using tracer::internal::EngineRules;

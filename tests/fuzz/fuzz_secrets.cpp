@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/secret_rules.hpp"
+#include "rules/secrets/secret_rules.hpp"
 
 namespace {
 

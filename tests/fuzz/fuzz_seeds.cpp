@@ -16,11 +16,11 @@
 
 #include "protocol/messages.hpp"
 #include "rules/builtin_rules.hpp"
-#include "rules/secret_rules_reader.hpp"
+#include "rules/secrets/secret_rules_reader.hpp"
+#include "sample_events.hpp"
 #include "serve/spool.hpp"
 #include "stream/frame_encoder.hpp"
 #include "stream/stream_header.hpp"
-#include "sample_events.hpp"
 #include "temp_file.hpp"
 #include "wire_builder.hpp"
 

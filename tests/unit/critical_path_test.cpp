@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The critical path of runs whose plan is known.
-#include "report/critical_path.hpp"
+#include "report/sums/critical_path.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -13,8 +13,8 @@
 #include <doctest/doctest.h>
 
 #include "builders.hpp"
-#include "report/run_paths.hpp"
 #include "report/subjects.hpp"
+#include "report/sums/run_paths.hpp"
 
 using namespace tracer;
 using namespace tracer::internal;

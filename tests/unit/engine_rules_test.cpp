@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/engine_rules.hpp"
+#include "rules/engines/engine_rules.hpp"
 
 #include <memory>
 #include <sstream>
@@ -14,8 +14,8 @@
 #include "base/context_fields.hpp"
 #include "context/engine_trial.hpp"
 #include "rules/builtin_rules.hpp"
-#include "rules/engine_examples.hpp"
-#include "rules/engine_rules.hpp"
+#include "rules/engines/engine_examples.hpp"
+#include "rules/engines/engine_rules.hpp"
 #include "rules/tool_rules.hpp"
 
 using namespace tracer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "correlate/followed.hpp"
+#include "state/followed.hpp"
 
 #include <doctest/doctest.h>
 

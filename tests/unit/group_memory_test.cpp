@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "context/group_memory.hpp"
+#include "state/group_memory.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "context/held_at_once.hpp"
+#include "state/held_at_once.hpp"
 
 #include <algorithm>
 #include <random>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "context/held_memory.hpp"
+#include "state/held_memory.hpp"
 
 #include <memory>
 

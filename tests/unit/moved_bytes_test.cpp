@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/moved_bytes.hpp"
+#include "report/sums/moved_bytes.hpp"
 
 #include <doctest/doctest.h>
 

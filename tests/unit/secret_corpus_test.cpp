@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How many secrets of tests/data/secrets the built-in rules leave, and how much they mask that they should not.
-#include "rules/secret_rules.hpp"
+#include "rules/secrets/secret_rules.hpp"
 
 #include <algorithm>
 #include <cstddef>

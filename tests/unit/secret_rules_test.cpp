@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/secret_rules.hpp"
 #include "rules/builtin_rules.hpp"
-#include "rules/secret_rules_reader.hpp"
+#include "rules/secrets/secret_rules.hpp"
+#include "rules/secrets/secret_rules_reader.hpp"
 
 #include <cerrno>
 #include <string>

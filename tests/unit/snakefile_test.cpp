@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/snakefile.hpp"
+#include "rules/engines/snakefile.hpp"
 
 #include <optional>
 #include <string>

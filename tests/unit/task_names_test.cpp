@@ -10,7 +10,7 @@
 #include "context/command_name.hpp"
 #include "context/layers.hpp"
 #include "context/task_name.hpp"
-#include "report/rows.hpp"
+#include "report/sums/rows.hpp"
 
 using namespace tracer;
 using namespace tracer::internal;

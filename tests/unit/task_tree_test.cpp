@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/task_tree.hpp"
+#include "report/sums/task_tree.hpp"
 
 #include <cstdint>
 #include <string>

@@ -12,17 +12,17 @@
 #include <string>
 
 #include "binders.hpp"
+#include "gil.hpp"
 #include "insight/recorded_events.hpp"
+#include "recording.hpp"
 #include "report/hourly_price.hpp"
 #include "report/meet_living.hpp"
+#include "session.hpp"
 #include "show/certificate_text.hpp"
 #include "show/figures.hpp"
-#include "show/page.hpp"
-#include "gil.hpp"
-#include "recording.hpp"
+#include "show/page/page.hpp"
 #include "show/report_text.hpp"
 #include "show/screen.hpp"
-#include "session.hpp"
 #include "stream/recording_file.hpp"
 #include "text.hpp"
 

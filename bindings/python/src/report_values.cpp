@@ -12,12 +12,12 @@
 #include "base/schema.hpp"
 #include "events.hpp"
 #include "report.hpp"
-#include "show/report_text.hpp"
 #include "report/report_parts.hpp"
 #include "report/row_figures.hpp"
-#include "report/summary_level.hpp"
+#include "report/sums/summary_level.hpp"
 #include "report/waste.hpp"
 #include "report/waste_cost.hpp"
+#include "show/report_text.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cstdio>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+#include <tracer/recording.hpp>
+#include <tracer/report.hpp>
+
+#include "commands/commands.hpp"
+#include "files/chosen_price.hpp"
+#include "files/recordings.hpp"
+#include "insight/recorded_events.hpp"
+#include "process/privileges.hpp"
+#include "report/detailed_report.hpp"
+#include "show/page/page.hpp"
+#include "show/report_text.hpp"
+#include "show/screen.hpp"
+#include "terminal/say.hpp"
+
+namespace tracerd {
+using tracer::internal::format_report;
+using tracer::internal::terminal_columns;
+namespace {
+
+/// In a page.
+constexpr std::size_t kMostListedProcesses = 20000;
+
+tracer::Report report_of(tracer::RecordingReader& reader) {
+  tracer::Summary summary;
+  tracer::internal::RecordedEvents events(reader);
+  while (const auto event = events.next()) summary.add(*event);
+  return tracer::make_report(summary, {.damage = reader.damage()});
+}
+
+/// "a.tracer on node1, b.tracer on node2"
+std::string title_of(const std::vector<std::string>& names, const std::deque<tracer::RecordingReader>& readers) {
+  std::string title;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    title += fmt::format("{}{} on {}", i == 0 ? "" : ", ", names[i], readers[i].host().host_name);
+  return title;
+}
+
+using tracer::internal::DetailedReport;
+
+tracer::Report sum_of(Recordings& recordings) {
+  std::vector<tracer::Report> reports;
+  std::vector<std::int64_t> offsets;
+  for (tracer::RecordingReader& reader : recordings.readers) {
+    reports.push_back(report_of(reader));
+    offsets.push_back(static_cast<std::int64_t>(reader.host().wall_offset_ns));
+  }
+  return tracer::sum_of_reports(reports, offsets);
+}
+
+std::string page_of_all(Recordings& recordings, const ChosenPrice& chosen) {
+  // A page is UTF-8, wherever it is made.
+  const tracer::internal::Utf8Scope utf8(true);
+  std::vector<DetailedReport> reports;
+  for (tracer::RecordingReader& reader : recordings.readers) {
+    tracer::internal::DetailedSummary summary(std::nullopt, kMostListedProcesses);
+    tracer::internal::RecordedEvents events(reader);
+    while (const auto event = events.next()) summary.add(*event);
+    reports.push_back(summary.report({.damage = reader.damage()}));
+    reports.back().host = reader.host();
+  }
+  DetailedReport sum = sum_of_detailed_reports(std::move(reports), kMostListedProcesses);
+  say("{}", set_price(sum.report, chosen));
+  const std::string title = title_of(recordings.names, recordings.readers);
+  return page_of(sum, title, format_report(title, sum.report, std::nullopt, std::nullopt));
+}
+
+/// Who called sudo is one that is there, or has chosen none.
+ChosenPrice price_of_caller() {
+  try {
+    return chosen_price(user_to_run_as(std::nullopt));
+  } catch (const tracer::Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+int report_command(const Options& options) {
+  Recordings recordings = open_recordings(options.files);
+  const ChosenPrice chosen = price_of_caller();
+  become_reader();
+  std::string text;
+  if (options.as_page) {
+    text = page_of_all(recordings, chosen);
+  } else {
+    tracer::Report report = sum_of(recordings);
+    say("{}", set_price(report, chosen));
+    text = options.as_json ? to_json(report) + '\n'
+                           : format_report(title_of(recordings.names, recordings.readers), report, options.by,
+                                           terminal_columns(STDOUT_FILENO))
+                                 .substr(1);
+  }
+  report_damage(recordings);
+  write_text(STDOUT_FILENO, text, "standard output", [] { return true; });
+  return 0;
+}
+
+}  // namespace tracerd

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tracer/summary.hpp>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/sums.hpp"
+#include "report/sums/cgroup_peaks.hpp"
+#include "report/sums/failures.hpp"
+#include "report/sums/finding_list.hpp"
+#include "report/sums/run_paths.hpp"
+#include "report/sums/sums.hpp"
+#include "report/sums/touched.hpp"
+#include "state/failure_chains.hpp"
+#include "state/pipe_graph.hpp"
+
+namespace tracer {
+namespace {
+
+bool all_ended(const SessionEnd& end) { return end.processes_started == end.processes_ended; }
+
+/// Of those whose ended programs are remembered.
+constexpr std::size_t kMostLived = 65536;
+
+}  // namespace
+
+class Summary::Impl {
+ public:
+  void add(const Event& event);
+  const internal::Sums& now() const;
+  /// Nothing is missing of what has happened, so that upper bounds hold.
+  bool whole() const { return end && losses.empty() && !end->missed_at_most; }
+  std::vector<Survivor> survivors() const;
+  SummaryRow total() const;
+
+  internal::PipeGraph pipes;
+  internal::RunPaths paths;
+  internal::FindingList findings;
+  internal::CgroupPeaks cgroups;
+  internal::Touched touched;
+  internal::Failures failures;
+  Excused excused;
+  std::set<std::string> instance_types;
+  std::uint64_t exits = 0;
+  std::map<std::string, std::uint64_t> losses;
+  std::optional<SessionEnd> end;
+
+ private:
+  using Identity = std::pair<std::uint32_t, std::uint64_t>;
+  /// What a process that lives has done in programs that it has ended.
+  struct Lived {
+    Account ended;
+    std::uint64_t program_start_ns = 0;
+    std::optional<std::uint64_t> begin_ns;  ///< Of a command that was held until then.
+  };
+
+  void add_exec(const ProcessExec& exec);
+  void add_exit(const ProcessExit& exit);
+  void run_finished(const RunFinish& finish);
+  void decide(const internal::FailureOrigin& failure, internal::Verdict verdict);
+  void add_own_work(const OwnWork& work);
+  void begin_snapshot(std::uint64_t time_ns);
+  void end_round();
+  ProgramAccount living_program(const ProcessSample& sample) const;
+  std::uint64_t begin_of(const Process& process) const;
+  bool is_own(const Process& process) const { return own_processes_.contains({process.pid, process.start_ns}); }
+
+  internal::FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
+  internal::Sums sums_;
+  mutable std::optional<internal::Sums> with_living_;  ///< Made when it is asked for.
+  std::map<Identity, Lived> lived_;
+  std::set<Identity> own_processes_;               ///< Whose work was reported.
+  std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
+  std::vector<ToolSample> living_folded_;          ///< Likewise.
+  std::optional<RunFinish> last_run_;              ///< Of which the ledger is known.
+  std::optional<TaskFinish> last_task_;
+  std::uint64_t snapshot_ns_ = 0;
+  std::vector<internal::GroupMemory*> in_snapshot_;  ///< In sums_.
+};
+
+void Summary::Impl::add_exec(const ProcessExec& exec) {
+  const Process& process = *exec.process;
+  if (!process.context->engine_own) pipes.saw(process);
+  sums_.ended(exec);
+  const Identity identity{process.pid, process.start_ns};
+  if (lived_.size() >= kMostLived && !lived_.contains(identity)) return;
+  Lived& lived = lived_[identity];
+  internal::add_figures(lived.ended, exec.ended.account, internal::Unknown::kIsPassed);
+  lived.program_start_ns = exec.time_ns;
+  if (!exec.ended.start_ns) lived.begin_ns = exec.time_ns;
+}
+
+std::uint64_t Summary::Impl::begin_of(const Process& process) const {
+  const auto lived = lived_.find({process.pid, process.start_ns});
+  return lived == lived_.end() ? process.start_ns : lived->second.begin_ns.value_or(process.start_ns);
+}
+
+void Summary::Impl::add_exit(const ProcessExit& exit) {
+  ++exits;
+  living_.erase(exit.process->pid);
+  lived_.erase({exit.process->pid, exit.process->start_ns});
+  const bool own = exit.process->context->engine_own;
+  if (!own) pipes.ended(exit);
+  sums_.ended(exit);
+  chains_.ended(exit, own);
+}
+
+void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Verdict verdict) {
+  switch (verdict) {
+    case internal::Verdict::kFailed:
+      sums_.failed(failure);
+      failures.add(failure);
+      break;
+    case internal::Verdict::kPassedOn:
+    case internal::Verdict::kIgnored: failures.resolve(failure, verdict); break;
+    case internal::Verdict::kPassing: break;
+    case internal::Verdict::kReaderHadEnough: ++excused.reader_had_enough; break;
+    case internal::Verdict::kEndedByItsStarter: ++excused.ended_by_starter; break;
+  }
+}
+
+void Summary::Impl::run_finished(const RunFinish& finish) {
+  sums_.run_finished(*finish.context);
+  if (!finish.task_ledger) return;
+  sums_.spent(finish.context, SummaryLevel::kRun, *finish.task_ledger);
+  last_run_ = finish;
+}
+
+/// A run or task that everything belongs to is all of the session.
+SummaryRow Summary::Impl::total() const {
+  SummaryRow row = now().total(whole());
+  if (row.living != 0) return row;
+  if (last_run_ && last_run_->totals.processes == row.processes) {
+    row.task_ledger = last_run_->task_ledger;
+  } else if (last_task_ && last_task_->totals.processes == row.processes) {
+    row.task_ledger = last_task_->task_ledger;
+  }
+  return row;
+}
+
+void Summary::Impl::add_own_work(const OwnWork& work) {
+  if (own_processes_.insert({work.process->pid, work.process->start_ns}).second) sums_.counts_apart(*work.process);
+  sums_.worked(work);
+}
+
+void Summary::Impl::add(const Event& event) {
+  with_living_.reset();
+  paths.add(event);
+  if (const auto* start = event.get_if<ProcessStart>()) {
+    chains_.saw(start->process);
+  } else if (const auto* exec = event.get_if<ProcessExec>()) {
+    chains_.saw(exec->process);
+    add_exec(*exec);
+  } else if (const auto* exit = event.get_if<ProcessExit>()) {
+    add_exit(*exit);
+  } else if (const auto* sample = event.get_if<ProcessSample>()) {
+    begin_snapshot(sample->time_ns);
+    living_.insert_or_assign(sample->process->pid, *sample);
+    sums_.holds(*sample, is_own(*sample->process), in_snapshot_);
+  } else if (const auto* folded = event.get_if<ToolSample>()) {
+    begin_snapshot(folded->time_ns);
+    living_folded_.push_back(*folded);
+    sums_.hold(*folded, in_snapshot_);
+  } else if (const auto* run = event.get_if<RunStart>()) {
+    chains_.leads(run->pid, run->start_ns, *run->context);
+  } else if (const auto* over = event.get_if<RunFinish>()) {
+    run_finished(*over);
+  } else if (const auto* work = event.get_if<OwnWork>()) {
+    add_own_work(*work);
+  } else if (const auto* task = event.get_if<TaskStart>()) {
+    chains_.leads(task->pid, task->start_ns, *task->context);
+    sums_.request(task->context, task->requested);
+  } else if (const auto* finish = event.get_if<TaskFinish>()) {
+    sums_.request(finish->context, finish->requested);
+    if (finish->task_ledger) {
+      sums_.spent(finish->context, SummaryLevel::kTask, *finish->task_ledger, finish->waits_for);
+      last_task_ = *finish;
+    }
+  } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
+    cgroups.add(*cgroup);
+  } else if (const auto* use = event.get_if<FileUse>()) {
+    touched.add(*use);
+  } else if (const auto* connection = event.get_if<Connection>()) {
+    touched.add(*connection);
+  } else if (const auto* device = event.get_if<DeviceSample>()) {
+    touched.add(*device);
+  } else if (const auto* gpu = event.get_if<GpuSample>()) {
+    touched.add(*gpu);
+  } else if (const auto* host = event.get_if<HostSample>()) {
+    if (host->instance_type && instance_types.size() < kMostInstanceTypes) instance_types.insert(*host->instance_type);
+  } else if (const auto* finding = event.get_if<Finding>()) {
+    findings.add(*finding);
+  } else if (const auto* snapshot = event.get_if<SnapshotEnd>()) {
+    begin_snapshot(snapshot->time_ns);
+    end_round();
+    touched.end_snapshot(snapshot->time_ns);
+  } else if (const auto* loss = event.get_if<Loss>()) {
+    losses[loss->cause] += loss->count;
+  } else if (const auto* last = event.get_if<SessionEnd>()) {
+    end = *last;
+    chains_.finish(last->time_ns);
+    if (all_ended(*last)) living_.clear(), living_folded_.clear();
+  }
+  // What a snapshot has begun to add up must stay where it is until its end.
+  if (in_snapshot_.empty()) sums_.fold_finished_runs();
+}
+
+/// Each snapshot names all that live: who is not in it has ended, even if that was lost.
+void Summary::Impl::begin_snapshot(std::uint64_t time_ns) {
+  if (snapshot_ns_ == time_ns) return;
+  end_round();
+  snapshot_ns_ = time_ns;
+  if (lived_.size() >= kMostLived && living_folded_.empty())
+    std::erase_if(lived_, [this](const auto& each) { return !living_.contains(each.first.first); });
+  living_.clear();
+  living_folded_.clear();
+}
+
+void Summary::Impl::end_round() {
+  for (internal::GroupMemory* memory : in_snapshot_) memory->end_snapshot();
+  in_snapshot_.clear();
+}
+
+/// What the sample of a process has of the program that it runs now.
+ProgramAccount Summary::Impl::living_program(const ProcessSample& sample) const {
+  const Process& process = *sample.process;
+  ProgramAccount program{process.start_ns, sample.time_ns, process.program, sample.account,
+                         process.context->engine_own};
+  const auto lived = lived_.find({process.pid, process.start_ns});
+  if (lived == lived_.end()) return program;
+  program.start_ns = std::min(lived->second.program_start_ns, sample.time_ns);
+  // What was read before its last exec is not in the sample.
+  const auto read_bytes = program.account.read_bytes;
+  internal::take_off_figures(program.account, lived->second.ended);
+  if (program.account.cpu_ns)
+    *program.account.cpu_ns -= std::min(*program.account.cpu_ns, lived->second.ended.cpu_at_least_ns.value_or(0));
+  program.account.read_bytes = read_bytes;
+  return program;
+}
+
+/// With what lives, as far as its last sample saw it.
+const internal::Sums& Summary::Impl::now() const {
+  if (living_.empty() && living_folded_.empty()) return sums_;
+  if (with_living_) return *with_living_;
+  with_living_.emplace(sums_);
+  // What the session's own process did so far was reported.
+  for (const auto& [pid, sample] : living_)
+    if (!is_own(*sample.process)) with_living_->lives(sample, living_program(sample), begin_of(*sample.process));
+  for (const ToolSample& folded : living_folded_) with_living_->live(folded);
+  return *with_living_;
+}
+
+std::vector<Survivor> Summary::Impl::survivors() const {
+  std::vector<Survivor> all;
+  // What the session's own process did so far has a row.
+  for (const auto& [pid, sample] : living_)
+    if (!is_own(*sample.process)) all.push_back({sample, begin_of(*sample.process)});
+  return all;
+}
+
+Summary::Summary() : impl_(std::make_unique<Impl>()) {}
+Summary::~Summary() = default;
+Summary::Summary(Summary&&) noexcept = default;
+Summary& Summary::operator=(Summary&&) noexcept = default;
+
+void Summary::add(const Event& event) { impl_->add(event); }
+std::vector<SummaryRow> Summary::by_tool() const { return impl_->now().by_tool(impl_->whole()); }
+std::vector<SummaryRow> Summary::by_step() const { return impl_->now().by_step(impl_->whole()); }
+std::vector<SummaryRow> Summary::by_task() const { return impl_->now().by_task(impl_->whole()); }
+std::vector<SummaryRow> Summary::by_sample() const { return impl_->now().by_sample(impl_->whole()); }
+std::vector<SummaryNode> Summary::tree() const { return impl_->now().tree(impl_->whole()); }
+std::vector<SummaryRow> Summary::largest_processes() const { return impl_->now().largest_processes(); }
+SummaryRow Summary::total() const { return impl_->total(); }
+std::vector<Finding> Summary::findings() const { return impl_->findings.ranked(); }
+const std::vector<Failure>& Summary::failures() const noexcept { return impl_->failures.different(); }
+std::uint64_t Summary::failed() const noexcept { return impl_->failures.count(); }
+const Excused& Summary::excused() const noexcept { return impl_->excused; }
+std::vector<Survivor> Summary::survivors() const { return impl_->survivors(); }
+std::vector<CriticalPath> Summary::critical_paths() const { return impl_->paths.paths(); }
+std::vector<Pipeline> Summary::pipelines() const { return impl_->pipes.pipelines(); }
+std::vector<CgroupMemory> Summary::cgroups() const { return impl_->cgroups.largest_first(); }
+std::vector<BusyFile> Summary::files() const { return impl_->touched.files(); }
+std::vector<BusyFileSystem> Summary::file_systems() const { return impl_->touched.file_systems(); }
+std::vector<BusyPeer> Summary::peers() const { return impl_->touched.peers(); }
+std::vector<BusyDevice> Summary::devices() const { return impl_->touched.devices(); }
+std::vector<BusyGpu> Summary::gpus() const { return impl_->touched.gpus(); }
+std::vector<std::string> Summary::instance_types() const {
+  return {impl_->instance_types.begin(), impl_->instance_types.end()};
+}
+std::uint64_t Summary::exits() const noexcept { return impl_->exits; }
+const std::map<std::string, std::uint64_t>& Summary::losses() const noexcept { return impl_->losses; }
+const std::optional<SessionEnd>& Summary::end() const noexcept { return impl_->end; }
+
+}  // namespace tracer
