@@ -154,6 +154,8 @@ void HistoryFile::open(Access access) {
     read_only_ = true;
     database_ = std::make_unique<Database>(path_, Database::Access::kReadUnlocked);
   }
+  // Of a history little is read again; in KiB. It reads the schema, for which other writers must be waited for.
+  database_->execute("PRAGMA cache_size = -512");
 }
 
 void HistoryFile::check_schema() {

@@ -53,8 +53,6 @@ Database::Database(const std::string& path, Access access) {
   ::sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, kMostTextBytes);
   execute("PRAGMA cell_size_check = ON");
   execute("PRAGMA mmap_size = 0");
-  // Of a history little is read again; in KiB.
-  execute("PRAGMA cache_size = -512");
 }
 
 void Database::refuse(int code) const {

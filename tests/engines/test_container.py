@@ -22,12 +22,16 @@ class InAContainer(support.EngineTest):
         if ldd.returncode == 0:
             installed.skip("tracerd is not statically linked")
 
+    def call(self, rights, *words):
+        return self.podman.call("run", "--rm", *rights, "-v", f"{support.TRACERD}:/tracerd:ro", podman_image.IMAGE, *words)
+
     def inside(self, rights, *words):
-        return self.podman.call("run", "--rm", *rights, "-v", f"{support.TRACERD}:/tracerd:ro", podman_image.IMAGE, "/tracerd",
-                                *words)
+        return self.call(rights, "/tracerd", *words)
 
     def test_pids_are_those_of_the_container(self):
-        printed = self.inside(RIGHTS, "run", "--json", "-", "--", "/bin/bash", "-c", "echo pid $$; /bin/busybox true; :")
+        # Into a file: what the command prints may come in the middle of a line.
+        printed = self.call(RIGHTS, "/bin/bash", "-c", "/tracerd run --json /events -- /bin/bash -c 'echo pid $$; /bin/busybox true; :'"
+                                                       " && /bin/busybox cat /events")
         events = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
         [shell] = [int(line.split()[1]) for line in printed.splitlines() if line.startswith("pid ")]
         ended = {event["pid"]: event for event in events if event["kind"] == "process_exit"}

@@ -417,8 +417,8 @@ TEST_CASE("what is not known is absent from a report's JSON, and a bound is call
         R"("cpu_utilization_at_least":1.5)", R"("memory_bytes_at_least":100,"memory_bytes_at_most":200)",
         R"("parallelism":3.5)", R"("bound_by":"disk","bound_share":0.75)",
         R"("task_ledger":{"computing_ns":4,"queued_ns":0)",
-        R"("waits_for":[{"task_key":"0000000000000005","name":"sort","wait_ns":3)", R"("read_bytes_at_most":3)",
-        R"("written_bytes":4)", R"("cause":"CPU","time_ns":7,"share":0.5)"}) {
+        R"("waits_for":[{"task_key":"0000000000000005","name":"sort","wait_ns":3,"cause":"pipe"}])",
+        R"("read_bytes_at_most":3)", R"("written_bytes":4)", R"("cause":"CPU","time_ns":7,"share":0.5)"}) {
     CAPTURE(part);
     CHECK(json.find(part) != std::string::npos);
   }

@@ -156,7 +156,7 @@ class AwaitedTask(Fact):
     """Another task, which a task waited for."""
 
     __slots__ = (
-        "task_key", "name", "wait_ns",
+        "task_key", "name", "wait_ns", "cause",
     )
     task_key: str
     """Its key."""
@@ -164,6 +164,8 @@ class AwaitedTask(Fact):
     """What people call it, by then; empty: nothing."""
     wait_ns: int
     """How long the task as a whole waited for it. In nanoseconds."""
+    cause: str
+    """Pipe, local socket or lock."""
 
 
 class Ledger(Fact):
@@ -173,6 +175,7 @@ class Ledger(Fact):
         "cpu_user_ns", "cpu_system_ns", "run_queue_ns", "disk_ns", "pipe_ns", "network_ns", "local_socket_ns",
         "lock_ns", "child_ns", "sleep_ns", "poll_ns", "reclaim_ns", "swap_ns", "throttled_ns", "stopped_ns", "other_ns",
         "wall_ns", "cpu_ns", "pipe_read_ns", "pipe_write_ns", "pipe_read_peer_pid", "pipe_write_peer_pid",
+        "local_socket_peer_pid", "local_socket_peer_ns", "lock_peer_pid", "lock_peer_ns",
     )
     cpu_user_ns: int | None
     """It was on the CPU: `cpu_ns`, split as `user_ns` and `system_ns` are; None when no tick hit it. In nanoseconds."""
@@ -237,6 +240,28 @@ class Ledger(Fact):
     pipe_write_peer_pid: int | None
     """The process that ended most of these waits, by time: it was current at `sched_waking`. It covers the whole life
     of the process, even in the ledger of a program. None: none was seen."""
+    local_socket_peer_pid: int | None
+    """Likewise, of `local_socket_ns` and `lock_ns`: the process, other than this one, that was current at
+    `sched_waking`, and was just then in a call that ends such a wait. For a socket: it sent or received on the other
+    end of the one that the thread waited for. For a lock: it was in `futex`, `flock`, `fcntl` or `semop`, in a call
+    that closes files, or ending. None: none was seen. Never seen are: who ends a poll, an `accept` or a `connect`, or a
+    wait for datagrams of a socket that is not connected; who ends a wait by closing a socket; whose packets a thread of
+    the kernel delivers (`ksoftirqd`); and waits for futexes that only threads of one process use
+    (`FUTEX_PRIVATE_FLAG`), which is most."""
+    local_socket_peer_ns: int
+    """How long the waits were that this process ended, at least: those before another had ended as much are not
+    included. 0 where the peer is None. In nanoseconds."""
+    lock_peer_pid: int | None
+    """Likewise, of `local_socket_ns` and `lock_ns`: the process, other than this one, that was current at
+    `sched_waking`, and was just then in a call that ends such a wait. For a socket: it sent or received on the other
+    end of the one that the thread waited for. For a lock: it was in `futex`, `flock`, `fcntl` or `semop`, in a call
+    that closes files, or ending. None: none was seen. Never seen are: who ends a poll, an `accept` or a `connect`, or a
+    wait for datagrams of a socket that is not connected; who ends a wait by closing a socket; whose packets a thread of
+    the kernel delivers (`ksoftirqd`); and waits for futexes that only threads of one process use
+    (`FUTEX_PRIVATE_FLAG`), which is most."""
+    lock_peer_ns: int
+    """How long the waits were that this process ended, at least: those before another had ended as much are not
+    included. 0 where the peer is None. In nanoseconds."""
 
 
 class ProcessLedger(Fact):
@@ -326,11 +351,13 @@ class TaskLedger(Fact):
     pipe_ns: int
     """A pipe to or from a process that is not in the task. In nanoseconds."""
     local_socket_ns: int
-    """As in the ledger. Part of them may be waits inside the task, so they count only for time that nothing else
-    explains. In nanoseconds."""
+    """As in the ledger, without what processes of the task are known to have waited for each other
+    (`local_socket_peer_pid`, `lock_peer_pid`). For whom the rest was is not known, so it counts only for time that
+    nothing else explains. In nanoseconds."""
     lock_ns: int
-    """As in the ledger. Part of them may be waits inside the task, so they count only for time that nothing else
-    explains. In nanoseconds."""
+    """As in the ledger, without what processes of the task are known to have waited for each other
+    (`local_socket_peer_pid`, `lock_peer_pid`). For whom the rest was is not known, so it counts only for time that
+    nothing else explains. In nanoseconds."""
     sleep_ns: int
     """As in the ledger. In nanoseconds."""
     poll_ns: int
@@ -1311,8 +1338,10 @@ class CgroupSample(Event):
     """`memory_bytes` minus the four fields above, at least 0: processes that are not followed, memory of processes that
     have just ended, swap cache. None when one of these fields is None, or with `has_below`. In bytes."""
     throttled_ns: int | None
-    """How long its limit held back its CPUs since the cgroup was created, summed over CPUs. v2 only. In nanoseconds.
-    Source: `throttled_usec` of `cpu.stat`."""
+    """How long its limit held back its CPUs since the cgroup was created, summed over CPUs; not the limits of cgroups
+    above it. v1: of the cgroup in the hierarchy of the CPU controller that all its processes are in, which may hold
+    others, too. None: no CPU controller accounts for it; v1: its processes are in several of these, or in the topmost.
+    In nanoseconds. Source: `throttled_usec` of `cpu.stat`; v1: `throttled_time`."""
     shmem_bytes: int | None
     """Its part that is shared memory and files on tmpfs (such as `/dev/shm`), mapped or not: only swapping or deleting
     frees it. In bytes. Source: `shmem` of `memory.stat`; v1: `total_shmem`."""
@@ -1453,13 +1482,13 @@ class TaskFinish(Event):
     end_ns: int
     """When its last process ended. In nanoseconds."""
     exit_code: int | None
-    """The leader's status, as in `process_exit`. Of attempts inside one process: of the last that process's, of others
-    that of the shell command that failed. None when: its end was not seen; of an attempt that was tried again: no
-    command of it failed."""
+    """The leader's status, as in `process_exit`. The last of several attempts inside one process has that process's,
+    the others that of the shell command that failed. None when: its end was not seen; of an attempt that was tried
+    again: no command of it failed."""
     exit_signal: int | None
-    """The leader's status, as in `process_exit`. Of attempts inside one process: of the last that process's, of others
-    that of the shell command that failed. None when: its end was not seen; of an attempt that was tried again: no
-    command of it failed."""
+    """The leader's status, as in `process_exit`. The last of several attempts inside one process has that process's,
+    the others that of the shell command that failed. None when: its end was not seen; of an attempt that was tried
+    again: no command of it failed."""
     processes: int
     """Processes that ended in it."""
     engine_processes: int
@@ -1561,8 +1590,9 @@ class TaskFinish(Event):
     task_ledger: TaskLedger | None
     """Where the wall time went, taken as a whole; None: unknown, see `Task ledger` in docs/fields.md."""
     waits_for: tuple[AwaitedTask, ...]
-    """For a task: the other tasks that it waited for, the longest first, 8 at most: a list of objects with `task_key`,
-    `name` (what people call it) and `wait_ns`, a part of `task_ledger.pipe_ns`; see below."""
+    """For a task: the other tasks that it waited for, by cause, the longest first, 8 at most: a list of objects with
+    `task_key`, `name` (what people call it), `wait_ns`, a part of that cause in `task_ledger`, and `cause`: "pipe",
+    "local socket" or "lock"; see below."""
 
 
 class RunStart(Event):
@@ -1615,13 +1645,13 @@ class RunFinish(Event):
     end_ns: int
     """When its last process ended. In nanoseconds."""
     exit_code: int | None
-    """The leader's status, as in `process_exit`. Of attempts inside one process: of the last that process's, of others
-    that of the shell command that failed. None when: its end was not seen; of an attempt that was tried again: no
-    command of it failed."""
+    """The leader's status, as in `process_exit`. The last of several attempts inside one process has that process's,
+    the others that of the shell command that failed. None when: its end was not seen; of an attempt that was tried
+    again: no command of it failed."""
     exit_signal: int | None
-    """The leader's status, as in `process_exit`. Of attempts inside one process: of the last that process's, of others
-    that of the shell command that failed. None when: its end was not seen; of an attempt that was tried again: no
-    command of it failed."""
+    """The leader's status, as in `process_exit`. The last of several attempts inside one process has that process's,
+    the others that of the shell command that failed. None when: its end was not seen; of an attempt that was tried
+    again: no command of it failed."""
     processes: int
     """Processes that ended in it."""
     engine_processes: int
@@ -2822,8 +2852,9 @@ class GpuUse(Event):
     allocations: int
     """Calls that got memory of the GPU, or memory that GPU and host share. Source: calls that returned 0."""
     allocated_bytes: int
-    """What these calls asked for, without what the driver added. What was freed meanwhile is in it: it is no peak. A
-    size that is not true, as the program can pass anything, counts as it is. In bytes. Source: the call's arguments."""
+    """What these calls asked for, without what the driver added. Memory that was freed meanwhile is in it: it is no
+    peak. A size that is not true, as the program can pass anything, counts as it is. In bytes. Source: the call's
+    arguments."""
     failed_allocations: int
     """Calls that got none, as when the GPU's memory has run out. Source: calls that did not return 0."""
     frees: int

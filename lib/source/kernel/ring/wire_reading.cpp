@@ -42,7 +42,7 @@ std::string path_of(std::string_view components, bool cut_off) {
     path += components.substr(more ? before + 1 : 0);
     if (more) components.remove_suffix(components.size() - before);
   }
-  if (path.empty()) path = "/";
+  if (path.empty()) path += '/';
   return path;
 }
 
