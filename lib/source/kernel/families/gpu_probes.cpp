@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "lifecycle.skel.h"
 #include "source/kernel/load/libbpf_log.hpp"
+#include "source/kernel/load/refusal.hpp"
 #include "source/kernel/load/return_trial.hpp"
 #include "source/kernel/load/shared_maps.hpp"
 #include "source/kernel/map_keys.hpp"
@@ -212,7 +213,7 @@ void GpuProbes::probe_functions(const DriverLibrary& library, std::uint32_t numb
                       {}});
     return give_up({ErrorCode::kProgramRefused, error < 4000 ? error : 0,
                     fmt::format("{} of {} can't be probed: its calls are not counted", function.name, library.path),
-                    "run `tracerd check`; report the detail if it finds nothing missing", log.tail()});
+                    kFixByCheck, log.tail()});
   }
   if (probed.functions == 0)
     return give_up(

@@ -73,9 +73,7 @@ void refuse(const char* what, int error_number, const LibbpfLog& log) {
   const bool memory = error_number == ENOMEM;
   const char* const fix = fix_of_refusal(error_number);
   throw Error({memory ? ErrorCode::kNoMemory : ErrorCode::kProgramRefused, error_number,
-               fmt::format("the kernel refused to {}", what),
-               fix != nullptr ? fix : "run `tracerd check`; report the detail if it finds nothing missing",
-               log.tail()});
+               fmt::format("the kernel refused to {}", what), fix != nullptr ? fix : kFixByCheck, log.tail()});
 }
 
 }  // namespace tracer::internal

@@ -7,4 +7,7 @@ namespace tracer::internal {
 /// process and the kernel. Null: nothing shows why.
 const char* fix_of_refusal(int error_number);
 
+/// What helps then, where `tracerd check` has not looked yet.
+inline constexpr const char* kFixByCheck = "run `tracerd check`; report the detail if it finds nothing missing";
+
 }  // namespace tracer::internal
