@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/accounts.hpp"
+
+namespace tracer::internal {
+
+/// A table whose rows users can make. A row is charged in bytes to its owner's account before it is kept. Where the
+/// table is full, the user who holds most of it loses the oldest row, which is counted by user and cause. Rows stay at
+/// their addresses. One thread.
+template <class Key, class Row, class Hash = std::hash<Key>>
+class Bounded {
+  struct Kept;
+  using Rows = std::unordered_map<Key, Kept, Hash>;
+
+ public:
+  /// Called with each row that is lost, before it is gone; must not change the table.
+  using Lost = std::function<void(const Key&, Row&)>;
+
+  /// `cause`: of the losses; a text that lives as long as the program.
+  Bounded(std::size_t most_bytes, std::string_view cause,
+          std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(), Lost lost = {})
+      : most_bytes_(most_bytes), cause_(cause), accounts_(std::move(accounts)), lost_(std::move(lost)) {}
+  Bounded(const Bounded&) = delete;
+  Bounded& operator=(const Bounded&) = delete;
+  ~Bounded() { clear(); }
+
+  /// While it is empty.
+  void use(std::shared_ptr<Accounts> accounts) { accounts_ = std::move(accounts); }
+
+  Row* find(const Key& key) {
+    const auto row = rows_.find(key);
+    return row == rows_.end() ? nullptr : &row->second.row;
+  }
+  const Row* find(const Key& key) const {
+    const auto row = rows_.find(key);
+    return row == rows_.end() ? nullptr : &row->second.row;
+  }
+  bool contains(const Key& key) const { return rows_.contains(key); }
+  std::size_t size() const noexcept { return rows_.size(); }
+  std::size_t bytes() const noexcept { return bytes_; }
+  bool empty() const noexcept { return rows_.empty(); }
+
+  /// A new row in place of one with this key. `bytes`: that it takes beside itself. Null: it is larger than the table,
+  /// and counted as lost.
+  Row* put(const Key& key, const std::optional<uid_t>& owner, std::size_t bytes, Row row) {
+    erase(key);
+    const uid_t user = accounts_->user_of(owner);
+    const std::size_t charged = bytes + kRowBytes;
+    if (!make_room(user, charged, nullptr)) {
+      accounts_->note_lost(user, cause_);
+      return nullptr;
+    }
+    Holder& holder = holders_[user];
+    const auto made = rows_.try_emplace(key, std::move(row), user, charged).first;
+    made->second.place = holder.rows.insert(holder.rows.end(), &*made);
+    holder.bytes += charged;
+    bytes_ += charged;
+    accounts_->hold(user, charged);
+    return &made->second.row;
+  }
+  /// The row takes so many bytes now beside itself. False: it can't grow so much, and is charged as before.
+  bool charge(const Key& key, std::size_t bytes) {
+    const auto found = rows_.find(key);
+    if (found == rows_.end()) return false;
+    Kept& kept = found->second;
+    const std::size_t charged = bytes + kRowBytes;
+    if (charged > kept.bytes) {
+      if (!make_room(kept.user, charged - kept.bytes, &*found)) return false;
+      accounts_->hold(kept.user, charged - kept.bytes);
+    } else {
+      accounts_->release(kept.user, kept.bytes - charged);
+    }
+    Holder& holder = holders_[kept.user];
+    holder.bytes += charged - kept.bytes;
+    bytes_ += charged - kept.bytes;
+    kept.bytes = charged;
+    return true;
+  }
+  void erase(const Key& key) {
+    const auto found = rows_.find(key);
+    if (found != rows_.end()) erase(found);
+  }
+  template <class If>
+  void erase_if(const If& condition) {
+    for (auto each = rows_.begin(); each != rows_.end();) {
+      const auto next = std::next(each);
+      if (condition(each->first, each->second.row)) erase(each);
+      each = next;
+    }
+  }
+  void clear() {
+    for (const auto& [user, holder] : holders_) accounts_->release(user, holder.bytes);
+    holders_.clear();
+    rows_.clear();
+    bytes_ = 0;
+  }
+
+  /// Calls `visit(key, row)`.
+  template <class Visit>
+  void each(const Visit& visit) {
+    for (auto& [key, kept] : rows_) visit(key, kept.row);
+  }
+  template <class Visit>
+  void each(const Visit& visit) const {
+    for (const auto& [key, kept] : rows_) visit(key, kept.row);
+  }
+
+ private:
+  using Pair = std::pair<const Key, Kept>;
+  using Order = std::list<Pair*>;
+  struct Kept {
+    Kept(Row made, uid_t whose, std::size_t charged) : row(std::move(made)), user(whose), bytes(charged) {}
+    Row row;
+    uid_t user;
+    std::size_t bytes;
+    typename Order::iterator place = {};
+  };
+  struct Holder {
+    std::size_t bytes = 0;
+    Order rows = {};  ///< The oldest first.
+  };
+  /// With what the tables and the allocator add.
+  static constexpr std::size_t kRowBytes = sizeof(Pair) + 96;
+
+  /// False: nothing but `stays`, or nobody who holds as much, could lose something for it.
+  bool make_room(uid_t user, std::size_t bytes, const Pair* stays) {
+    if (bytes > most_bytes_) return false;
+    while (bytes_ + bytes > most_bytes_) {
+      const auto most = std::max_element(holders_.begin(), holders_.end(), [&](const auto& one, const auto& other) {
+        const auto held = [&](const auto& each) { return each.second.bytes + (each.first == user ? bytes : 0); };
+        return held(one) < held(other);
+      });
+      if (most == holders_.end()) return false;
+      auto oldest = most->second.rows.begin();
+      if (oldest != most->second.rows.end() && *oldest == stays) ++oldest;
+      if (oldest == most->second.rows.end()) return false;
+      accounts_->note_lost(most->first, cause_);
+      if (lost_) lost_((*oldest)->first, (*oldest)->second.row);
+      erase(rows_.find((*oldest)->first));
+    }
+    return true;
+  }
+  void erase(typename Rows::iterator found) {
+    const Kept& kept = found->second;
+    const auto holder = holders_.find(kept.user);
+    accounts_->release(kept.user, kept.bytes);
+    holder->second.bytes -= kept.bytes;
+    bytes_ -= kept.bytes;
+    holder->second.rows.erase(kept.place);
+    if (holder->second.rows.empty()) holders_.erase(holder);
+    rows_.erase(found);
+  }
+
+  const std::size_t most_bytes_;
+  const std::string_view cause_;
+  std::shared_ptr<Accounts> accounts_;
+  Lost lost_;
+  Rows rows_;
+  std::map<uid_t, Holder> holders_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace tracer::internal
