@@ -154,9 +154,6 @@ tracer::SessionOptions session_options(const ServeConfig& config) {
   tracer::SessionOptions options = config.session;
   options.reader = tracer::Reader::kOwnThread;
   options.ring_bytes = std::max(kLeastRingBytes, options.ring_bytes);
-  // Several users' at one time.
-  options.max_announcements = 4 * config.limits.announcements_of_user;
-  options.max_labeled_threads = 4 * config.limits.labels_of_user;
   return options;
 }
 
@@ -200,16 +197,23 @@ int serve_until_the_end(Server& server, tracer::Session& session, ServeRecording
   return 0;
 }
 
+void say_unused(const ServeConfig& config) {
+  for (const std::string& key : config.unused_keys)
+    say("tracerd: {} is not used any more: see docs/service.md\n", key);
+}
+
 }  // namespace
 
 int serve_command(const Options& options) {
   const std::optional<ServeConfig> given = config_of(options);
   if (options.check_only) {
+    if (given) say_unused(*given);
     fmt::print("tracerd: {}\n", given ? fmt::format("{}: no mistakes", options.config.value_or(kDefaultConfig))
                                       : fmt::format("there is no {}: the defaults hold", kDefaultConfig));
     return 0;
   }
   ServeConfig config = given.value_or(ServeConfig());
+  say_unused(config);
   if (options.socket) {
     config.socket = std::filesystem::absolute(*options.socket);
     config.admin_socket.clear();
@@ -235,8 +239,10 @@ int serve_command(const Options& options) {
   Sockets sockets = open_sockets(config, std::move(handed.sockets));
   Signals signals;
   go_ahead_of_others();
-  const std::unique_ptr<tracer::Session> session = keeping ? keeping->open_session(session_options(config))
-                                                           : std::make_unique<tracer::Session>(session_options(config));
+  const std::unique_ptr<tracer::Session> session =
+      keeping ? keeping->open_session(session_options(config),
+                                      tracer::internal::UserIds(service_options.subordinate_ids))
+              : std::make_unique<tracer::Session>(session_options(config));
   drop_privileges_to_serve();
   keep_memory_small();
   for (const tracer::Problem& problem : session->rule_problems())

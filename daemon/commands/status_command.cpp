@@ -47,6 +47,7 @@ std::string text_of_user(const json& user) {
     text += fmt::format("; {} events dropped", dropped);
   if (const auto refused = number(user, "refused"); refused != 0)
     text += fmt::format("; refused {}", format_count(refused, "time", "times"));
+  if (const json lost = object_in(user, "lost"); !lost.empty()) text += "; lost " + text_of_losses(lost);
   return text + '\n';
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/un.h>
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <filesystem>
@@ -161,30 +162,25 @@ void read_recordings(const toml::table& table, ServeConfig::Recordings& recordin
   recordings.max_age = std::chrono::hours(hours);
 }
 
-void read_limits(const toml::table& table, tracer::internal::ServeLimits& limits, RuleMistakes& mistakes) {
+void read_limits(const toml::table& table, ServeConfig& config, RuleMistakes& mistakes) {
+  // Users share what these had bounded: it is charged in bytes, or as much as is free.
+  constexpr std::array<std::string_view, 5> kUnused = {"connections_of_user", "subscriptions_of_user", "labels_of_user",
+                                                       "announcements_of_user", "mib_of_subscription"};
   check_keys(table, "[limits]",
-             {"connections", "connections_of_user", "subscriptions_of_user", "labels_of_user", "announcements_of_user",
-              "mib_of_user", "mib_of_subscription", "mib_kept", "kept_s", "stalled_s"},
+             {"connections", "mib_of_user", "mib_kept", "kept_s", "stalled_s", "connections_of_user",
+              "subscriptions_of_user", "labels_of_user", "announcements_of_user", "mib_of_subscription"},
              mistakes);
+  for (const std::string_view key : kUnused)
+    if (table.contains(key)) config.unused_keys.push_back(fmt::format("[limits] {}", key));
+  tracer::internal::ServeLimits& limits = config.limits;
   read_number(table, "connections", 32, 1 << 20, limits.connections, mistakes);
-  read_number(table, "connections_of_user", 1, 1 << 20, limits.connections_of_user, mistakes);
-  read_number(table, "subscriptions_of_user", 1, 1 << 16, limits.subscriptions_of_user, mistakes);
-  read_number(table, "labels_of_user", 1, 1 << 20, limits.labels_of_user, mistakes);
-  read_number(table, "announcements_of_user", 1, 1 << 24, limits.announcements_of_user, mistakes);
   const auto read_mib = [&](std::string_view key, std::size_t& bytes) {
     std::size_t mib = bytes >> 20;
     read_number(table, key, 1, 1 << 16, mib, mistakes);
     bytes = mib << 20;
   };
   read_mib("mib_of_user", limits.bytes_of_user);
-  read_mib("mib_of_subscription", limits.bytes_of_subscription);
   read_mib("mib_kept", limits.bytes_kept);
-  const toml::node* const of_bytes =
-      table.get("mib_of_user") != nullptr ? table.get("mib_of_user") : table.get("mib_of_subscription");
-  if (of_bytes != nullptr && limits.bytes_of_user < limits.bytes_of_subscription)
-    mistakes.add(line_of(*of_bytes),
-                 fmt::format("\"mib_of_user\" ({}) must not be less than \"mib_of_subscription\" ({})",
-                             limits.bytes_of_user >> 20, limits.bytes_of_subscription >> 20));
   std::int64_t seconds = limits.kept_without_clients.count();
   read_number(table, "kept_s", 0, 24 * 3600, seconds, mistakes);
   limits.kept_without_clients = std::chrono::seconds(seconds);
@@ -238,7 +234,7 @@ ServeConfig parse_serve_config(std::string_view text, std::string_view origin, b
       if (with_folders && config.history.is_absolute())
         check_folder(*history, "file", config.history.parent_path(), mistakes);
     }
-    if (const auto* limits = table_of(root, "limits", mistakes)) read_limits(*limits, config.limits, mistakes);
+    if (const auto* limits = table_of(root, "limits", mistakes)) read_limits(*limits, config, mistakes);
     tracer::internal::for_each_table(root, "share", mistakes,
                                      [&](const toml::table& share) { read_share(share, config.sharing, mistakes); });
   });

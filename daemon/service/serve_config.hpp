@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <tracer/session.hpp>
 
@@ -27,6 +29,7 @@ struct ServeConfig {
   std::filesystem::path history = {};  ///< Empty: none is kept.
   tracer::internal::ServeLimits limits = {};
   tracer::internal::Sharing sharing = {};
+  std::vector<std::string> unused_keys = {};  ///< That are in the file and mean nothing any more.
 };
 
 /// Names of users and groups must be known here. `with_folders`: a folder that a service would wait for must be there,

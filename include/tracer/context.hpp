@@ -84,6 +84,8 @@ struct Context {
   /// Whose the run or task is: who announced or labeled it by a service; else the owner of the run or task around it;
   /// else the real user id of its first process. The session sets it.
   std::optional<std::uint32_t> owner_uid = {};
+  /// Bytes of labels that were left out, as they exceed 4 KiB together. Absent: none. The session sets it.
+  std::optional<std::uint32_t> labels_cut_bytes = {};
 
   auto operator<=>(const Context&) const = default;
 };

@@ -240,6 +240,7 @@ struct Loss {
   std::optional<std::uint64_t> first_ns = {};  ///< "queue_full": time of the first event that was dropped here …
   std::optional<std::uint64_t> last_ns = {};   ///< … and of the last.
   std::vector<KindCount> by_kind = {};         ///< "queue_full": what was dropped. Empty for other causes.
+  std::optional<std::uint32_t> uid = {};       ///< Whose events these were. Absent: they are not told apart.
 };
 
 /// The last event of a session; a recording without it was cut short.

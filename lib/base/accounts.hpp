@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -56,12 +57,11 @@ class Accounts {
     const std::lock_guard lock(mutex_);
     return accounts_;
   }
-  std::uint64_t lost(std::string_view cause) const {
+  /// Adds what all users have lost, by cause.
+  void count_losses(std::map<std::string, std::uint64_t>& losses) const {
     const std::lock_guard lock(mutex_);
-    std::uint64_t sum = 0;
     for (const auto& [user, account] : accounts_)
-      if (const auto count = account.lost.find(cause); count != account.lost.end()) sum += count->second;
-    return sum;
+      for (const auto& [cause, count] : account.lost) losses[std::string(cause)] += count;
   }
 
  private:

@@ -31,7 +31,7 @@ class Bounded {
   /// Called with each row that is lost, before it is gone; must not change the table.
   using Lost = std::function<void(const Key&, Row&)>;
 
-  /// `cause`: of the losses; a text that lives as long as the program.
+  /// `cause`: of the losses; a text that lives as long as the program. Empty: rows of the past go without a loss.
   Bounded(std::size_t most_bytes, std::string_view cause,
           std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(), Lost lost = {})
       : most_bytes_(most_bytes), cause_(cause), accounts_(std::move(accounts)), lost_(std::move(lost)) {}
@@ -59,19 +59,19 @@ class Bounded {
   /// and counted as lost.
   Row* put(const Key& key, const std::optional<uid_t>& owner, std::size_t bytes, Row row) {
     erase(key);
-    const uid_t user = accounts_->user_of(owner);
-    const std::size_t charged = bytes + kRowBytes;
-    if (!make_room(user, charged, nullptr)) {
-      accounts_->note_lost(user, cause_);
-      return nullptr;
-    }
-    Holder& holder = holders_[user];
-    const auto made = rows_.try_emplace(key, std::move(row), user, charged).first;
-    made->second.place = holder.rows.insert(holder.rows.end(), &*made);
-    holder.bytes += charged;
-    bytes_ += charged;
-    accounts_->hold(user, charged);
-    return &made->second.row;
+    return put_of(key, accounts_->user_of(owner), bytes + kRowBytes, std::move(row));
+  }
+  /// The row has another key from now on. What has that key already stays; the row is returned then.
+  std::optional<Row> rename(const Key& from, const Key& to) {
+    const auto found = rows_.find(from);
+    if (found == rows_.end() || from == to) return std::nullopt;
+    const uid_t user = found->second.user;
+    const std::size_t charged = found->second.bytes;
+    Row row = std::move(found->second.row);
+    erase(found);
+    if (rows_.contains(to)) return row;
+    put_of(to, user, charged, std::move(row));
+    return std::nullopt;
   }
   /// The row takes so many bytes now beside itself. False: it can't grow so much, and is charged as before.
   bool charge(const Key& key, std::size_t bytes) {
@@ -137,6 +137,19 @@ class Bounded {
   /// With what the tables and the allocator add.
   static constexpr std::size_t kRowBytes = sizeof(Pair) + 96;
 
+  Row* put_of(const Key& key, uid_t user, std::size_t charged, Row row) {
+    if (!make_room(user, charged, nullptr)) {
+      note_lost(user);
+      return nullptr;
+    }
+    Holder& holder = holders_[user];
+    const auto made = rows_.try_emplace(key, std::move(row), user, charged).first;
+    made->second.place = holder.rows.insert(holder.rows.end(), &*made);
+    holder.bytes += charged;
+    bytes_ += charged;
+    accounts_->hold(user, charged);
+    return &made->second.row;
+  }
   /// False: nothing but `stays`, or nobody who holds as much, could lose something for it.
   bool make_room(uid_t user, std::size_t bytes, const Pair* stays) {
     if (bytes > most_bytes_) return false;
@@ -149,11 +162,14 @@ class Bounded {
       auto oldest = most->second.rows.begin();
       if (oldest != most->second.rows.end() && *oldest == stays) ++oldest;
       if (oldest == most->second.rows.end()) return false;
-      accounts_->note_lost(most->first, cause_);
+      note_lost(most->first);
       if (lost_) lost_((*oldest)->first, (*oldest)->second.row);
       erase(rows_.find((*oldest)->first));
     }
     return true;
+  }
+  void note_lost(uid_t user) {
+    if (!cause_.empty()) accounts_->note_lost(user, cause_);
   }
   void erase(typename Rows::iterator found) {
     const Kept& kept = found->second;

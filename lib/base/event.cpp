@@ -6,39 +6,11 @@
 #include <string_view>
 
 #include "base/event_schema.hpp"
+#include "base/heap_bytes.hpp"
 
 namespace tracer {
 namespace internal {
 namespace {
-
-std::size_t heap_bytes(const std::string& text) { return text.size(); }
-std::size_t heap_bytes(const std::vector<std::string>& texts) {
-  std::size_t bytes = texts.size() * sizeof(std::string);
-  for (const std::string& text : texts) bytes += text.size();
-  return bytes;
-}
-template <class T>
-requires(!Described<T>) std::size_t heap_bytes(const T&) { return 0; }
-
-/// Texts, and what is shared, as if it were not.
-template <Described T>
-std::size_t heap_bytes(const T& value) {
-  std::size_t bytes = 0;
-  each_field<T>([&](const auto& described) {
-    const auto& member = value.*described.member;
-    using Member = std::remove_cvref_t<decltype(member)>;
-    if constexpr (kIsListOfStructs<Member>) {
-      for (const auto& each : member) bytes += sizeof each + heap_bytes(each);
-    } else if constexpr (kIsShared<Member>) {
-      if (member) bytes += sizeof *member + heap_bytes(*member);
-    } else if constexpr (kIsOptional<Member>) {
-      if (member) bytes += heap_bytes(*member);
-    } else {
-      bytes += heap_bytes(member);
-    }
-  });
-  return bytes;
-}
 
 std::uint32_t narrow(std::size_t bytes) {
   return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, std::numeric_limits<std::uint32_t>::max()));

@@ -129,7 +129,8 @@ struct Schema<Loss> {
   static constexpr auto fields =
       std::tuple(field(1, "time_ns", &Loss::time_ns, Unit::kNs), field(2, "cause", &Loss::cause),
                  field(3, "count", &Loss::count, Unit::kCount), field(4, "first_ns", &Loss::first_ns, Unit::kNs),
-                 field(5, "last_ns", &Loss::last_ns, Unit::kNs), group(6, "by_kind", &Loss::by_kind, Shape::kNested));
+                 field(5, "last_ns", &Loss::last_ns, Unit::kNs), group(6, "by_kind", &Loss::by_kind, Shape::kNested),
+                 field(7, "uid", &Loss::uid));
 };
 
 template <>

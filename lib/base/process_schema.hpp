@@ -42,7 +42,8 @@ struct Schema<Context> {
       group(13, "provenance", &Context::provenance, Shape::kBeside),
       group(14, "overruled", &Context::overruled, Shape::kNested), field(15, "rules", &Context::rules),
       field(16, "run_key", &Context::run_key), field(17, "task_key", &Context::task_key),
-      field(18, "owner_uid", &Context::owner_uid));
+      field(18, "owner_uid", &Context::owner_uid),
+      field(19, "labels_cut_bytes", &Context::labels_cut_bytes, Unit::kBytes));
 };
 
 template <>

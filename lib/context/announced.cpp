@@ -126,10 +126,8 @@ void add_key(Announced& announced, const BelowProcess& key, const Caller& caller
 Announced checked(const Announcement& announcement, const Caller& caller) {
   Announced announced;
   std::visit([&](const auto& key) { add_key(announced, key, caller); }, announcement.key);
-  const Context& context = announcement.context;
-  if (context.labels.size() > kMostLabels)
-    refuse(ErrorCode::kInvalidArgument, fmt::format("an announcement with {} labels", context.labels.size()),
-           fmt::format("keep it to {}", kMostLabels));
+  Context context = announcement.context;
+  bound(context);
   Context given = context;
   given.owner_uid.reset();
   if (given == Context{} && announcement.requested == Requested{})

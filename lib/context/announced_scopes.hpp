@@ -29,9 +29,12 @@ class AnnouncedScopes {
   /// Programs of one process are compared with so many patterns at most, those for the nearest ancestors first.
   static constexpr std::size_t kMostCompared = 1024;
 
-  AnnouncedScopes(ScopeContexts& contexts, std::size_t most_announcements)
+  /// `contexts` and `kept` outlive this.
+  AnnouncedScopes(ScopeContexts& contexts, KeptScopes& kept, std::size_t most_announcements,
+                  std::shared_ptr<Accounts> accounts)
       : contexts_(contexts),
-        shares_(most_announcements),
+        kept_(kept),
+        shares_(most_announcements, std::move(accounts)),
         announcements_(most_announcements, contexts.user_ids(), shares_) {}
 
   AnnouncementShares& shares() noexcept { return shares_; }
@@ -62,11 +65,11 @@ class AnnouncedScopes {
   bool may_speak_of(Scope& scope, std::optional<uid_t> said_by);
 
   ScopeContexts& contexts_;
+  KeptScopes& kept_;
   AnnouncementShares shares_;
   Announcements announcements_;
   /// That only announcements speak of, by what is around them and their names.
   std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> runs_;
-  KeptScopes kept_;
   std::vector<ScopeMove> moves_;
 };
 

@@ -7,14 +7,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
+
+#include "base/accounts.hpp"
+#include "base/fair_room.hpp"
 
 namespace tracer::internal {
 
-/// What one user may hold of announcements.
+/// The bytes of announcements that one user may hold.
 struct AnnouncementLimit {
-  std::size_t count = 0;
   std::size_t bytes = 0;
 };
 
@@ -33,9 +37,10 @@ class AnnouncementShares {
   static constexpr std::size_t kMostBelow = 256;
   static constexpr std::size_t kMostBytes = 256u << 20;  ///< Of all users with a limit.
 
-  explicit AnnouncementShares(std::size_t capacity) : capacity_(capacity) {}
+  explicit AnnouncementShares(std::size_t capacity, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>())
+      : accounts_(std::move(accounts)), count_(capacity), bytes_(kMostBytes) {}
 
-  enum class Refusal : std::uint8_t { kNone, kCount, kBytes, kBelow, kFull };
+  enum class Refusal : std::uint8_t { kNone, kBytes, kBelow, kFull };
   /// With another answer than kNone, nothing is taken. Without a limit, only kBelow is possible.
   Refusal take(const AnnouncementCost& cost, const std::optional<AnnouncementLimit>& limit);
   void give_back(const AnnouncementCost& cost) noexcept;
@@ -44,18 +49,19 @@ class AnnouncementShares {
     std::size_t count = 0;
     std::size_t bytes = 0;
   };
-  Share of(uid_t uid) const;
+  /// With what the user's subordinate ids hold.
+  Share of(uid_t user) const;
   /// Somebody was refused since the last call: what nobody meets any more should go.
   bool take_crowded() noexcept { return crowded_.exchange(false); }
 
  private:
-  Refusal judge(const AnnouncementCost& cost, const std::optional<AnnouncementLimit>& limit) const;
+  Refusal judge(uid_t user, const AnnouncementCost& cost, const std::optional<AnnouncementLimit>& limit) const;
 
-  const std::size_t capacity_;
+  const std::shared_ptr<Accounts> accounts_;
   mutable std::mutex mutex_;
-  std::map<uid_t, Share> of_user_;
+  FairRoom count_;
+  FairRoom bytes_;
   std::map<std::uint32_t, std::size_t> below_;
-  Share all_;
   std::atomic<bool> crowded_{false};
 };
 

@@ -14,7 +14,7 @@ namespace tracer::internal {
 namespace {
 
 /// The fields of a packed announcement; those of Context follow by their place in kContextFields.
-enum Packed : std::uint8_t { kAttempt, kLabel, kMillicpus, kMemory, kTime, kContainer, kTag, kOwner, kFirstField };
+enum Packed : std::uint8_t { kAttempt, kLabel, kMillicpus, kMemory, kTime, kContainer, kTag, kOwner, kLabelsCutBytes, kFirstField };
 
 /// Calls take(number, value) for each field that was packed.
 template <class Take>
@@ -53,6 +53,7 @@ std::string packed(const Context& context, const Requested& requested) {
   };
   pack(kAttempt, context.attempt);
   pack(kOwner, context.owner_uid);
+  pack(kLabelsCutBytes, context.labels_cut_bytes);
   for (const Label& label : context.labels) {
     packer.pack(static_cast<std::uint8_t>(kLabel));
     packer.pack_array(2);
@@ -76,6 +77,8 @@ Context Announcements::Known::context() const {
       say(context, "attempt", std::to_string(value.as<std::uint32_t>()), Provenance::kAnnounced);
     } else if (number == kOwner) {
       context.owner_uid = value.as<std::uint32_t>();
+    } else if (number == kLabelsCutBytes) {
+      context.labels_cut_bytes = value.as<std::uint32_t>();
     } else if (number == kLabel) {
       const auto label = value.as<std::vector<std::string>>();
       say_label(context, label.at(0), label.at(1), Provenance::kAnnounced);

@@ -78,11 +78,13 @@ void shorten(Lineage& lineage) {
 }  // namespace
 
 ContextResolver::ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes,
-                                 std::size_t most_announcements, KeyOrigin key_origin)
+                                 std::size_t most_announcements, KeyOrigin key_origin,
+                                 std::shared_ptr<Accounts> accounts)
     : rules_(std::move(rules)),
       ask_notes_(std::move(ask_notes)),
       contexts_(std::move(key_origin)),
-      announced_(contexts_, most_announcements),
+      kept_(accounts),
+      announced_(contexts_, kept_, most_announcements, accounts),
       shared_(contexts_) {}
 
 ContextPlace ContextResolver::child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process) {

@@ -38,7 +38,7 @@ class ContextResolver {
 
   /// `ask_notes`: empty: no engine's files are read.
   ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes, std::size_t most_announcements,
-                  KeyOrigin key_origin);
+                  KeyOrigin key_origin, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>());
 
   /// Whose subordinate user ids are whose.
   void use(UserIds user_ids) { contexts_.use(std::move(user_ids)); }
@@ -110,6 +110,7 @@ class ContextResolver {
   std::shared_ptr<const EngineRules> rules_;
   AskNotes ask_notes_;
   ScopeContexts contexts_;
+  KeptScopes kept_;
   AnnouncedScopes announced_;
   SharedScopes shared_;
   struct Known {
@@ -119,7 +120,6 @@ class ContextResolver {
   std::unordered_map<const Program*, Known> candidates_;
   std::map<Labels, std::weak_ptr<Scope>> by_labels_;
   std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> last_tasks_;  ///< By run and name.
-  KeptScopes kept_;
   std::set<std::uint32_t> commands_;  ///< Their pids, until they end.
   bool counts_attempts_ = true;
 };

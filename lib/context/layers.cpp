@@ -53,7 +53,44 @@ void forget_task(Context& context) {
   context.task_key.reset();
 }
 
-std::string bounded(std::string_view text) { return std::string(text.substr(0, kMostValueBytes)); }
+/// At most so many bytes: a longer one ends with "…", behind a whole character.
+std::string cut(std::string_view text, std::size_t most) {
+  constexpr std::string_view kMore = "…";
+  if (text.size() <= most) return std::string(text);
+  std::size_t end = most < kMore.size() ? 0 : most - kMore.size();
+  const auto is_inside = [&] { return (static_cast<unsigned char>(text[end]) & 0xc0u) == 0x80; };
+  while (end != 0 && is_inside()) --end;
+  return std::string(text.substr(0, end)).append(most < kMore.size() ? "" : kMore);
+}
+
+std::string bounded(std::string_view text) { return cut(text, kMostValueBytes); }
+
+/// Keeps them in the order of their names, as far as they fit.
+void bound_labels(Context& context) {
+  std::size_t room = kMostLabelBytes;
+  std::size_t cut_bytes = 0;
+  std::size_t kept = 0;
+  for (Label& label : context.labels) {
+    const std::size_t said_bytes = label.name.size() + label.value.size();
+    const bool has_value = !label.value.empty();
+    label.name = bounded(label.name);
+    if (kept == kMostLabels || label.name.size() >= room) room = 0;
+    label.value = cut(label.value, std::min(kMostValueBytes, room - std::min(room, label.name.size())));
+    // A label without its value says nothing.
+    if (room == 0 || (has_value && label.value.empty())) {
+      room = 0;
+      cut_bytes += said_bytes;
+      continue;
+    }
+    ++kept;
+    const std::size_t bytes = label.name.size() + label.value.size();
+    room -= bytes;
+    cut_bytes += said_bytes - std::min(said_bytes, bytes);
+  }
+  context.labels.resize(kept);
+  if (cut_bytes != 0)
+    context.labels_cut_bytes = context.labels_cut_bytes.value_or(0) + static_cast<std::uint32_t>(cut_bytes);
+}
 
 std::optional<std::uint32_t> number_in(std::string_view text) {
   const auto number = parse_number<std::uint32_t>(text);
@@ -74,6 +111,13 @@ void say_attempt(Context& context, std::uint32_t attempt, Provenance provenance)
 }
 
 }  // namespace
+
+void bound(Context& context) {
+  for (const ContextField& field : kContextFields)
+    if (context.*field.value) context.*field.value = bounded(*(context.*field.value));
+  std::sort(context.labels.begin(), context.labels.end());
+  bound_labels(context);
+}
 
 void stamp(Context& context, Provenance provenance) {
   for (const ContextField& field : kContextFields)
@@ -108,14 +152,15 @@ void say(Context& context, std::string_view field, std::string_view value, Prove
 
 void say_label(Context& context, std::string_view name, std::string_view value, Provenance provenance) {
   if (name.empty() || value.empty()) return;
-  const Label label{bounded(name), bounded(value)};
+  const Label label{std::string(name), std::string(value)};
   const auto place = std::lower_bound(context.labels.begin(), context.labels.end(), label,
                                       [](const Label& a, const Label& b) { return a.name < b.name; });
   if (place != context.labels.end() && place->name == label.name) {
     place->value = label.value;
-  } else if (context.labels.size() < kMostLabels) {
+  } else {
     context.labels.insert(place, label);
   }
+  bound_labels(context);
   context.provenance.labels = std::min(context.provenance.labels.value_or(provenance), provenance);
 }
 
@@ -148,6 +193,7 @@ void forget_said(Context& context, Provenance provenance) {
   }
   if (context.provenance.labels == provenance) {
     context.labels.clear();
+    context.labels_cut_bytes.reset();
     context.provenance.labels.reset();
   }
 }
@@ -166,6 +212,8 @@ void overlay(Context& context, const Context& said) {
     if (std::find(context.rules.begin(), context.rules.end(), rule) == context.rules.end())
       context.rules.push_back(rule);
   if (said.within) context.within = said.within;
+  if (said.labels_cut_bytes)
+    context.labels_cut_bytes = std::max(context.labels_cut_bytes.value_or(0), *said.labels_cut_bytes);
 }
 
 std::string name_within(const Context& task) {

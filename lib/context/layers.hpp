@@ -14,6 +14,13 @@ namespace tracer::internal {
 inline constexpr std::size_t kMostLabels = 64;
 inline constexpr std::size_t kMostOverruled = 16;
 inline constexpr std::size_t kMostValueBytes = 1024;  ///< A longer value is cut.
+inline constexpr std::size_t kMostLabelBytes = 4096;  ///< Names and values of all labels; what exceeds it is cut.
+/// The cause under which contexts with cut labels are counted.
+inline constexpr std::string_view kLabelsCut = "labels_cut";
+
+/// Cuts what a caller has given: each text to kMostValueBytes, the labels to kMostLabels and kMostLabelBytes, at a
+/// character, with "…" in place of the rest. Sorts labels by name; notes what was cut of them.
+void bound(Context& context);
 
 /// Notes `provenance` for all fields that have none.
 void stamp(Context& context, Provenance provenance);

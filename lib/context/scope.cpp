@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/heap_bytes.hpp"
+#include "base/process_schema.hpp"
 #include "context/layers.hpp"
 
 namespace tracer::internal {
@@ -69,6 +71,19 @@ bool is_leader(const Scope& scope, const Process& process) noexcept {
 }
 
 std::string leader_id(const Scope& scope) { return fmt::format("{}-{:x}", scope.leader_pid, scope.leader_start_ns); }
+
+void KeptScopes::keep(std::shared_ptr<Scope> scope) {
+  // With what its context and those of its processes copy.
+  constexpr std::size_t kCopies = 3;
+  const auto bytes_of = [](const Scope& kept) {
+    return sizeof(Scope) + kept.key.size() + kCopies * heap_bytes(kept.said);
+  };
+  // Most of what is said of a scope comes after it was kept.
+  if (const auto* const before = kept_.find(last_)) kept_.charge(last_, bytes_of(**before));
+  const auto owner = scope->said.owner_uid ? scope->said.owner_uid : scope->owner_uid;
+  const std::size_t bytes = bytes_of(*scope);
+  kept_.put(++last_, owner, bytes, std::move(scope));
+}
 
 const Context& ScopeContexts::of(Scope& scope) {
   if (scope.made_at == epoch_) return scope.context;

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <tracer/process.hpp>
 #include <tracer/task.hpp>
 
+#include "base/bounded.hpp"
 #include "base/folder.hpp"
 #include "base/user_ids.hpp"
 #include "context/keys.hpp"
@@ -109,17 +109,17 @@ bool own(Scope& scope, const Process& process) noexcept;
 /// Of the leader, "12-3e8": unique on this host.
 std::string leader_id(const Scope& scope);
 
-/// Holds scopes that have no process, but may still be joined; the oldest go first.
+/// Holds scopes that have no process, but may still be joined, at their owners' charge.
 class KeptScopes {
  public:
-  void keep(std::shared_ptr<Scope> scope) {
-    kept_.push_back(std::move(scope));
-    if (kept_.size() > kMost) kept_.pop_front();
-  }
+  explicit KeptScopes(std::shared_ptr<Accounts> accounts) : kept_(kMostBytes, {}, std::move(accounts)) {}
+
+  void keep(std::shared_ptr<Scope> scope);
 
  private:
-  static constexpr std::size_t kMost = 8192;
-  std::deque<std::shared_ptr<Scope>> kept_;  ///< The newest last.
+  static constexpr std::size_t kMostBytes = 12u << 20;
+  Bounded<std::uint64_t, std::shared_ptr<Scope>> kept_;
+  std::uint64_t last_ = 0;
 };
 
 /// The contexts of scopes: what is said of the outer ones, and above it of the scope itself. What is said later of an

@@ -29,13 +29,13 @@ void attach_before(TrackedProcess& tracked, std::uint64_t time_ns) noexcept {
 
 Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, HostQuestions* host)
     : rules_(std::move(rules)),
-      resolver_(rules_.engines, rules_.ask_notes, rules_.most_announcements, rules_.key_origin),
+      resolver_(rules_.engines, rules_.ask_notes, rules_.most_announcements, rules_.key_origin, rules_.accounts),
       facts_(resolver_, open_labels_),
       cgroups_(host),
       programs_(rules_.tools, rules_.mask_secrets ? rules_.secrets : nullptr),
       processes_(programs_, resolver_, cgroups_, std::move(filter), rules_.find_context, max_processes),
       samples_(host),
-      joins_(family_joins()) {
+      joins_(family_joins(rules_.accounts)) {
   if (rules_.command_pid != 0) resolver_.add_command(rules_.command_pid);
 }
 

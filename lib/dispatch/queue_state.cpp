@@ -8,6 +8,9 @@
 
 #include <tracer/error.hpp>
 
+#include "base/heap_bytes.hpp"
+#include "base/process_schema.hpp"
+
 namespace tracer {
 namespace internal {
 
@@ -20,7 +23,8 @@ void require_known(EventKind kind) {
                {}});
 }
 
-QueueState::QueueState(QueueOptions options) : options_(std::move(options)), when_full_(options_.when_full) {
+QueueState::QueueState(QueueOptions options, OwnerOf owner_of)
+    : options_(std::move(options)), owner_of_(std::move(owner_of)), when_full_(options_.when_full) {
   if (options_.capacity_bytes == 0)
     throw Error({ErrorCode::kInvalidArgument,
                  0,
@@ -52,12 +56,39 @@ void QueueState::push(std::span<const Event> events, const std::atomic<bool>& hu
   for (const Event& event : events) {
     if (!wants(event.kind())) continue;
     wait_for_room(lock, event.charge_bytes(), hurry);
-    events_.push_back(event);
-    ++pushed_;
-    charged_bytes_ += event.charge_bytes();
-    // The last one stays, whatever its size: an end must come, and a gap must end before something.
-    while (charged_bytes_ > options_.capacity_bytes && events_.size() > 1) drop_oldest();
+    const uid_t uid = owner_of_ ? owner_of_(event) : 0;
+    Owner& owner = owners_[uid];
+    const std::size_t bytes = charge_of(event, owner);
+    events_.push_back({event, uid, bytes});
+    owner.positions.push_back(pushed_++);
+    owner.bytes += bytes;
+    charged_bytes_ += bytes;
+    drop_for_room();
   }
+}
+
+bool QueueState::was_dropped(const Waiting& waiting) noexcept { return waiting.event.kind() == EventKind::kNone; }
+
+/// Where owners are told apart, what several events of one share is charged once.
+std::size_t QueueState::charge_of(const Event& event, Owner& owner) const {
+  const std::size_t bytes = event.charge_bytes();
+  if (!owner_of_) return bytes;
+  std::shared_ptr<const Context> context;
+  visit(
+      [&context](const auto& body) {
+        if constexpr (requires { body.process->context; }) {
+          context = body.process->context;
+        } else if constexpr (requires { body.context->task; }) {
+          context = body.context;
+        }
+      },
+      event);
+  const bool is_shared = context && context == owner.context;
+  if (context && !is_shared) {
+    owner.context_bytes = sizeof(Context) + heap_bytes(*context);
+    owner.context = std::move(context);
+  }
+  return is_shared ? bytes - std::min(bytes, owner.context_bytes) : bytes;
 }
 
 void QueueState::wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t bytes, const std::atomic<bool>& hurry) {
@@ -76,28 +107,69 @@ void QueueState::tell_reader() noexcept {
   changed_.notify_all();
 }
 
-void QueueState::drop_oldest() {
-  const Event& oldest = events_.front();
-  if (gap_.by_kind.empty()) gap_.first_ns = oldest.time_ns();
-  gap_.last_ns = oldest.time_ns();
-  ++gap_.by_kind[oldest.kind()];
-  ++dropped_;
-  charged_bytes_ -= oldest.charge_bytes();
-  events_.pop_front();
+void QueueState::drop_for_room() {
+  // The last one stays, whatever its size: an end must come, and a gap must end before something.
+  while (charged_bytes_ > options_.capacity_bytes && events_.size() > 1) {
+    const auto most = std::max_element(owners_.begin(), owners_.end(), [](const auto& one, const auto& other) {
+      return one.second.bytes < other.second.bytes;
+    });
+    Owner& owner = most->second;
+    if (owner.positions.empty() || owner.positions.front() + 1 == pushed_) return;
+    Waiting& oldest = events_[static_cast<std::size_t>(owner.positions.front() - (pushed_ - events_.size()))];
+    Gap& gap = owner.gap;
+    if (gap.by_kind.empty()) {
+      gap.first_ns = oldest.event.time_ns();
+      ++gaps_;
+    }
+    gap.last_ns = oldest.event.time_ns();
+    ++gap.by_kind[oldest.event.kind()];
+    ++dropped_;
+    owner.positions.pop_front();
+    owner.bytes -= oldest.bytes;
+    charged_bytes_ -= oldest.bytes;
+    oldest.event = {};
+    while (!events_.empty() && was_dropped(events_.front())) events_.pop_front();
+  }
 }
 
-Event QueueState::take_gap() {
-  Loss loss;
-  loss.time_ns = gap_.last_ns;
-  loss.cause = "queue_full";
-  loss.first_ns = gap_.first_ns;
-  loss.last_ns = gap_.last_ns;
-  for (const auto& [kind, count] : gap_.by_kind) {
-    loss.by_kind.push_back({kind, count});
-    loss.count += count;
+/// A Loss for each owner who lost something. Returns how many.
+std::size_t QueueState::take_gaps(std::span<Event> out) {
+  std::size_t count = 0;
+  for (auto& [uid, owner] : owners_) {
+    if (gaps_ == 0 || count == out.size()) break;
+    const Gap gap = std::exchange(owner.gap, {});
+    if (gap.by_kind.empty()) continue;
+    --gaps_;
+    Loss loss;
+    loss.time_ns = gap.last_ns;
+    loss.cause = kQueueFull;
+    loss.first_ns = gap.first_ns;
+    loss.last_ns = gap.last_ns;
+    for (const auto& [kind, lost] : gap.by_kind) {
+      loss.by_kind.push_back({kind, lost});
+      loss.count += lost;
+    }
+    if (owner_of_) loss.uid = uid;
+    out[count++] = std::move(loss);
   }
-  gap_ = {};
-  return loss;
+  return count;
+}
+
+/// The first one was taken, or had been dropped.
+void QueueState::pop_front() {
+  const Waiting& first = events_.front();
+  const auto known = owners_.find(first.owner);
+  if (known != owners_.end()) {
+    Owner& owner = known->second;
+    if (!owner.positions.empty() && owner.positions.front() == pushed_ - events_.size()) {
+      owner.positions.pop_front();
+      owner.bytes -= first.bytes;
+      charged_bytes_ -= first.bytes;
+    }
+    // An owner of nothing needs no place.
+    if (owner.positions.empty() && owner.gap.by_kind.empty()) owners_.erase(known);
+  }
+  events_.pop_front();
 }
 
 void QueueState::end() noexcept {
@@ -110,13 +182,13 @@ void QueueState::end() noexcept {
 
 std::size_t QueueState::read(std::span<Event> out, std::uint64_t* left) {
   const std::lock_guard lock(mutex_);
-  std::size_t count = 0;
-  if (!out.empty() && !gap_.by_kind.empty()) out[count++] = take_gap();
-  while (count < out.size() && !events_.empty()) {
-    charged_bytes_ -= events_.front().charge_bytes();
-    out[count++] = std::move(events_.front());
-    events_.pop_front();
+  std::size_t count = take_gaps(out);
+  // Positions of what was dropped count, so that no more is read than was asked for.
+  for (std::size_t positions = count; positions < out.size() && !events_.empty(); ++positions) {
+    if (!was_dropped(events_.front())) out[count++] = std::move(events_.front().event);
+    pop_front();
   }
+  while (!events_.empty() && was_dropped(events_.front())) pop_front();
   if (left != nullptr) *left = pushed_ - events_.size();
   room_.notify_one();
   if (!has_something() && !ended_) set_readable(false);

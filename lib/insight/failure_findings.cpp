@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/declared_task.hpp"
+#include "base/event_schema.hpp"
+#include "base/heap_bytes.hpp"
 #include "base/text.hpp"
 #include "base/tool_name.hpp"
 #include "insight/end_words.hpp"
@@ -113,7 +115,9 @@ FailureFindings::FailureFindings(FindingBook& book)
       little_child_ns_(book.rules().limit("silent_failure", "little_child_ns")),
       little_bytes_(book.rules().limit("silent_failure", "little_written_bytes")),
       readers_(book.rules().limit("partial_output_used", "least_bytes")),
-      retried_(book) {}
+      retried_(book),
+      by_scope_(kMostBytes, "findings_full", book.accounts()),
+      leaders_(kMostBytesOfLeaders, "findings_full", book.accounts()) {}
 
 bool FailureFindings::is_below_trying(const Process& process) const {
   const auto tries = [this](const Process& each) {
@@ -145,8 +149,7 @@ void FailureFindings::began(std::uint32_t pid, std::uint64_t start_ns, const std
                             bool is_run) {
   chains_.leads(pid, start_ns, *context);
   const std::uint64_t key = key_of(*context, is_run);
-  if (key == 0 || leaders_.size() >= kMostScopes) return;
-  leaders_.insert_or_assign(key, Leader{pid, start_ns, context, is_run});
+  if (key != 0) leaders_.put(key, context->owner_uid, heap_bytes(*context), Leader{pid, start_ns, context, is_run});
 }
 
 void FailureFindings::saw(const RunStart& start) { began(start.pid, start.start_ns, start.context, true); }
@@ -155,20 +158,19 @@ void FailureFindings::saw(const TaskStart& start) { began(start.pid, start.start
 
 void FailureFindings::saw(const ContextChange& change) {
   for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
-    move_key(leaders_, from, to);
+    leaders_.rename(from, to);
     retried_.rename(from, to);
-    auto node = by_scope_.extract(from);
-    if (node.empty()) return;
-    std::erase(scopes_, from);
-    for (const FailedPtr& each : node.mapped().all) remember(to, each);
-    Scope& scope = by_scope_[to];
-    scope.dropped += node.mapped().dropped;
-    scope.ran_out_of_memory |= node.mapped().ran_out_of_memory;
+    const auto both = by_scope_.rename(from, to);
+    if (!both) return;
+    for (const FailedPtr& each : both->all) remember(to, each);
+    Scope& scope = *by_scope_.find(to);
+    scope.dropped += both->dropped;
+    scope.ran_out_of_memory |= both->ran_out_of_memory;
   });
   if (change.pid) return;
   for (const bool is_run : {true, false}) {
-    const auto leader = leaders_.find(key_of(*change.after, is_run));
-    if (leader != leaders_.end() && (!is_run || !change.after->task_key)) leader->second.context = change.after;
+    Leader* const leader = leaders_.find(key_of(*change.after, is_run));
+    if (leader != nullptr && (!is_run || !change.after->task_key)) leader->context = change.after;
   }
 }
 
@@ -195,11 +197,11 @@ void FailureFindings::saw(const ProcessExit& exit, std::vector<Event>& events) {
   chains_.ended(exit, exit.process->context->engine_own, failed);
   oom_kills_.erase(exit.process->pid);
   for (const bool is_run : {false, true}) {
-    const auto leader = leaders_.find(key_of(*exit.process->context, is_run));
-    if (leader == leaders_.end() || leader->second.pid != exit.process->pid) continue;
-    leader->second.end_ns = exit.end_ns;
-    leader->second.exit_code = exit.exit_code;
-    leader->second.exit_signal = exit.exit_signal;
+    Leader* const leader = leaders_.find(key_of(*exit.process->context, is_run));
+    if (leader == nullptr || leader->pid != exit.process->pid) continue;
+    leader->end_ns = exit.end_ns;
+    leader->exit_code = exit.exit_code;
+    leader->exit_signal = exit.exit_signal;
   }
   events_ = nullptr;
 }
@@ -452,10 +454,10 @@ FailureFindings::Scope FailureFindings::scope_ended(const Leader& leader, std::u
                                                     std::vector<Event>& events) {
   const std::uint64_t key = key_of(*leader.context, leader.is_run);
   leaders_.erase(key);
-  auto node = by_scope_.extract(key);
-  if (key == 0 || node.empty()) return {};
-  std::erase(scopes_, key);
-  Scope scope = std::move(node.mapped());
+  Scope* const known = key == 0 ? nullptr : by_scope_.find(key);
+  if (known == nullptr) return {};
+  Scope scope = std::move(*known);
+  by_scope_.erase(key);
   if (leader.exit_code == 0) {
     ended_well(scope, leader, time_ns, events);
   } else if (leader.exit_code || leader.exit_signal) {
@@ -465,9 +467,11 @@ FailureFindings::Scope FailureFindings::scope_ended(const Leader& leader, std::u
 }
 
 void FailureFindings::remember(std::uint64_t key, const FailedPtr& failed) {
-  auto [entry, fresh] = by_scope_.try_emplace(key);
-  if (fresh) scopes_.push_back(key);
-  Scope& scope = entry->second;
+  const Process& process = *failed->origin.process;
+  const auto owner = process.context->owner_uid ? process.context->owner_uid : process.uid;
+  Scope* const known = by_scope_.contains(key) ? by_scope_.find(key) : by_scope_.put(key, owner, 0, {});
+  if (known == nullptr) return;
+  Scope& scope = *known;
   scope.ran_out_of_memory |= failed->origin.oom_killed.value_or(false);
   if (scope.all.size() >= kMostOfScope) {
     // What was ignored has not ended anything; the first of the others may have.
@@ -478,11 +482,11 @@ void FailureFindings::remember(std::uint64_t key, const FailedPtr& failed) {
     scope.all.erase(least);
     ++scope.dropped;
   }
-  scope.all.push_back(failed);
-  if (scopes_.size() > kMostScopes) {
-    by_scope_.erase(scopes_.front());
-    scopes_.pop_front();
+  if (!by_scope_.charge(key, (scope.all.size() + 1) * (sizeof(Failed) + heap_bytes(process)))) {
+    ++scope.dropped;
+    return;
   }
+  scope.all.push_back(failed);
 }
 
 void FailureFindings::finished(const TaskFinish& finish, std::vector<Event>& events) {
@@ -505,8 +509,12 @@ void FailureFindings::finish(std::uint64_t time_ns, std::vector<Event>& events) 
   // Something in them lives on, but their status is known.
   for (const bool is_run : {false, true}) {
     std::vector<Leader> over;
-    for (const auto& [key, leader] : leaders_)
+    leaders_.each([&](std::uint64_t, const Leader& leader) {
       if (leader.is_run == is_run && leader.end_ns) over.push_back(leader);
+    });
+    std::sort(over.begin(), over.end(), [is_run](const Leader& one, const Leader& other) {
+      return key_of(*one.context, is_run) < key_of(*other.context, is_run);
+    });
     for (const Leader& each : over) scope_ended(each, time_ns, events);
   }
 }

@@ -40,7 +40,8 @@ class FailureFindings {
 
  private:
   static constexpr std::size_t kMostOfScope = 64;
-  static constexpr std::size_t kMostScopes = 4096;
+  static constexpr std::size_t kMostBytes = 8u << 20;         ///< Of what failed.
+  static constexpr std::size_t kMostBytesOfLeaders = 8u << 20;
   static constexpr std::size_t kMostOomKills = 64;
 
   struct Failed {
@@ -100,9 +101,8 @@ class FailureFindings {
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
   OutputReaders readers_;
   RetriedTasks retried_;
-  std::unordered_map<std::uint64_t, Scope> by_scope_;     ///< By the key of the task, else of the run.
-  std::deque<std::uint64_t> scopes_;                      ///< These keys, the oldest first.
-  std::map<std::uint64_t, Leader> leaders_;               ///< Of tasks and runs that are not over, by key.
+  Bounded<std::uint64_t, Scope> by_scope_;                ///< By the key of the task, else of the run.
+  Bounded<std::uint64_t, Leader> leaders_;                ///< Of tasks and runs that are not over, by key.
   std::unordered_map<std::uint32_t, OomKill> oom_kills_;  ///< By pid, until its end.
   std::uint64_t now_ns_ = 0;
   std::vector<Event>* events_ = nullptr;

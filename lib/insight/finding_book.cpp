@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/event_schema.hpp"
 #include "base/evidence_text.hpp"
+#include "base/heap_bytes.hpp"
 #include "base/key_hash.hpp"
 #include "base/quantities.hpp"
 #include "base/tool_name.hpp"
@@ -101,11 +103,7 @@ void FindingBook::report(const FindingDraft& draft, std::uint64_t time_ns, std::
   const FindingRule* rule = rules_.rule_of(draft.code);
   if (rule == nullptr) return;
   const Key key = finding_key(draft.code, draft.subject, *draft.context, draft.process.get());
-  const auto known = open_.find(static_cast<std::uint64_t>(key));
-  if (known == open_.end() && open_.size() >= kMost) {
-    ++unsaid_;
-    return;
-  }
+  Entry* const known = open_.find(static_cast<std::uint64_t>(key));
   Finding finding;
   finding.finding_key = key;
   finding.code = draft.code;
@@ -119,7 +117,7 @@ void FindingBook::report(const FindingDraft& draft, std::uint64_t time_ns, std::
     finding.start_ns = draft.process->start_ns;
     finding.tool = known_tool(*draft.process->program);
   }
-  finding.first_ns = known == open_.end() ? draft.first_ns : std::min(known->second.finding.first_ns, draft.first_ns);
+  finding.first_ns = known == nullptr ? draft.first_ns : std::min(known->finding.first_ns, draft.first_ns);
   finding.last_ns = draft.last_ns;
   finding.count = draft.count;
   finding.evidence = draft.evidence;
@@ -127,15 +125,21 @@ void FindingBook::report(const FindingDraft& draft, std::uint64_t time_ns, std::
   finding.advice = filled_in(rule->advice, finding);
   if (draft.closed) {
     finding.time_ns = time_ns;
-    if (known != open_.end()) open_.erase(known);
+    open_.erase(static_cast<std::uint64_t>(key));
     events.emplace_back(std::move(finding));
     return;
   }
-  Entry& entry = known == open_.end() ? open_[static_cast<std::uint64_t>(key)] : known->second;
   const bool must_say =
-      entry.said_ns == 0 || is_worse(finding, entry.finding) || time_ns >= entry.said_ns + kLeastBetween_ns;
-  entry.finding = std::move(finding);
-  if (must_say) say(entry, time_ns, events);
+      known == nullptr || is_worse(finding, known->finding) || time_ns >= known->said_ns + kLeastBetween_ns;
+  if (known != nullptr) {
+    known->finding = std::move(finding);
+    if (must_say) say(*known, time_ns, events);
+    return;
+  }
+  const std::size_t bytes = heap_bytes(finding);
+  Entry* const entry =
+      open_.put(static_cast<std::uint64_t>(key), draft.context->owner_uid, bytes, {std::move(finding)});
+  if (entry != nullptr) say(*entry, time_ns, events);
 }
 
 bool FindingBook::is_open(const FindingDraft& draft) const {
@@ -151,35 +155,40 @@ void FindingBook::say(Entry& entry, std::uint64_t time_ns, std::vector<Event>& e
 
 void FindingBook::close(std::string_view code, std::string_view subject, const Context& context, const Process* process,
                         std::uint64_t time_ns, std::vector<Event>& events) {
-  const auto known = open_.find(static_cast<std::uint64_t>(finding_key(code, subject, context, process)));
-  if (known == open_.end()) return;
-  known->second.finding.state = "closed";
-  say(known->second, time_ns, events);
-  open_.erase(known);
+  const auto key = static_cast<std::uint64_t>(finding_key(code, subject, context, process));
+  Entry* const known = open_.find(key);
+  if (known == nullptr) return;
+  known->finding.state = "closed";
+  say(*known, time_ns, events);
+  open_.erase(key);
+}
+
+template <class If>
+void FindingBook::close_if(const If& condition, std::uint64_t time_ns, std::vector<Event>& events) {
+  std::vector<std::uint64_t> keys;
+  open_.each([&](std::uint64_t key, const Entry& entry) {
+    if (condition(*entry.finding.context)) keys.push_back(key);
+  });
+  std::sort(keys.begin(), keys.end());
+  for (const std::uint64_t key : keys) {
+    Entry& entry = *open_.find(key);
+    entry.finding.state = "closed";
+    say(entry, time_ns, events);
+    open_.erase(key);
+  }
 }
 
 void FindingBook::close_task(const Context& context, bool is_run, std::uint64_t time_ns, std::vector<Event>& events) {
-  for (auto each = open_.begin(); each != open_.end();) {
-    Entry& entry = each->second;
-    const Context& other = *entry.finding.context;
-    const bool is_in = is_run ? context.run_key && other.run_key == context.run_key
-                              : context.task_key && other.task_key == context.task_key;
-    if (!is_in) {
-      ++each;
-      continue;
-    }
-    entry.finding.state = "closed";
-    say(entry, time_ns, events);
-    each = open_.erase(each);
-  }
+  close_if(
+      [&](const Context& other) {
+        return is_run ? context.run_key && other.run_key == context.run_key
+                      : context.task_key && other.task_key == context.task_key;
+      },
+      time_ns, events);
 }
 
 void FindingBook::close_all(std::uint64_t time_ns, std::vector<Event>& events) {
-  for (auto& [key, entry] : open_) {
-    entry.finding.state = "closed";
-    say(entry, time_ns, events);
-  }
-  open_.clear();
+  close_if([](const Context&) { return true; }, time_ns, events);
 }
 
 }  // namespace tracer::internal

@@ -3,15 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tracer/event.hpp>
 
+#include "base/bounded.hpp"
 #include "rules/finding_rules.hpp"
 
 namespace tracer::internal {
@@ -34,13 +35,16 @@ struct FindingDraft {
 Evidence figure(std::string_view name, std::uint64_t value, std::string_view unit = {});
 Evidence words(std::string_view name, std::string text);
 
-/// The findings of a session: says each when it opens, when it has changed, and when it is closed. Bounded: by kMost;
-/// what comes when as many are open is counted.
+/// The findings of a session: says each when it opens, when it has changed, and when it is closed. One that is lost to
+/// others is said no more.
 class FindingBook {
  public:
-  explicit FindingBook(const FindingRules& rules) : rules_(rules) {}
+  explicit FindingBook(const FindingRules& rules, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>())
+      : rules_(rules), accounts_(std::move(accounts)) {}
 
   const FindingRules& rules() const noexcept { return rules_; }
+  /// That tables of findings are charged to.
+  const std::shared_ptr<Accounts>& accounts() const noexcept { return accounts_; }
 
   /// One by its code and subject: a process, task or run, or the host. Opens it, or says what has changed.
   void report(const FindingDraft& draft, std::uint64_t time_ns, std::vector<Event>& events);
@@ -51,10 +55,9 @@ class FindingBook {
   /// Of a run or task that is over, and of all where the session ends.
   void close_task(const Context& context, bool is_run, std::uint64_t time_ns, std::vector<Event>& events);
   void close_all(std::uint64_t time_ns, std::vector<Event>& events);
-  std::uint64_t unsaid() const noexcept { return unsaid_; }
 
  private:
-  static constexpr std::size_t kMost = 4096;
+  static constexpr std::size_t kMostBytes = 8u << 20;
 
   struct Entry {
     Finding finding;  ///< As it was said last, or is now.
@@ -63,9 +66,13 @@ class FindingBook {
 
   void say(Entry& entry, std::uint64_t time_ns, std::vector<Event>& events);
 
+  /// Says that those are closed for which it holds, in the order of their keys.
+  template <class If>
+  void close_if(const If& condition, std::uint64_t time_ns, std::vector<Event>& events);
+
   const FindingRules& rules_;
-  std::map<std::uint64_t, Entry> open_;  ///< By key.
-  std::uint64_t unsaid_ = 0;
+  const std::shared_ptr<Accounts> accounts_;
+  Bounded<std::uint64_t, Entry> open_{kMostBytes, "findings_full", accounts_};  ///< By key.
 };
 
 /// The same for the same code and subject.

@@ -28,12 +28,13 @@ namespace tracer::internal {
 /// live and for those of a recording. One thread at a time.
 class Insight {
  public:
-  /// Of a host with so many CPUs. `counts` outlives this; null: the bounds of ledgers are by what processes did.
+  /// Of a host with so many CPUs. `accounts`: that tables are charged to; never null. `counts` outlives this; null: the bounds of ledgers are by what processes did.
   explicit Insight(std::uint32_t cpus, ScopeCounts* counts = nullptr,
+                   std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
                    const FindingRules& rules = FindingRules::builtin())
       : cpus_(cpus),
-        book_(rules),
-        ledgers_(cpus, counts),
+        book_(rules, accounts),
+        ledgers_(cpus, counts, accounts),
         failures_(book_),
         slowness_(book_, cpus),
         process_slowness_(book_),
@@ -54,8 +55,6 @@ class Insight {
   void ask_for_space(FullFileSystems::ReadSpace read = file_system_space) { full_.ask(std::move(read)); }
   /// Appends `event`, and the findings that follow from it: before it if it is the last.
   void add(Event event, std::vector<Event>& events);
-  /// Findings that were left out, as too many were open.
-  std::uint64_t unsaid() const noexcept { return book_.unsaid(); }
 
  private:
   void add_task(const TaskFinish& given, std::vector<Event>& events);

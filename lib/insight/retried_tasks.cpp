@@ -38,19 +38,18 @@ void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, st
   const Context& context = *finish.context;
   if (!context.run_key || !(context.task || context.task_id)) return;
   // Attempts of one task have the same name, and not always the same id.
-  const std::pair name(static_cast<std::uint64_t>(*context.run_key),
-                       context.step.value_or("") + '\0' + context.task.value_or(context.task_id.value_or("")));
-  const auto last = attempts_.find(name);
+  const Name name(static_cast<std::uint64_t>(*context.run_key),
+                  context.step.value_or("") + '\0' + context.task.value_or(context.task_id.value_or("")));
+  const Attempt* const last = attempts_.find(name);
   if (finish.exit_code == 0 && !finish.exit_signal) {
-    if (last != attempts_.end()) attempts_.erase(last);
+    attempts_.erase(name);
     return;
   }
   Attempt attempt{finish.exit_code, finish.exit_signal, finish.requested, ran_out_of_memory};
-  const bool is_alike = context.attempt.value_or(1) > 1 && last != attempts_.end() &&
-                        last->second.exit_code == attempt.exit_code &&
-                        last->second.exit_signal == attempt.exit_signal && (attempt.exit_code || attempt.exit_signal);
-  if (is_alike && !may_do_better(attempt, last->second)) {
-    attempt.count = last->second.count + 1;
+  const bool is_alike = context.attempt.value_or(1) > 1 && last != nullptr && last->exit_code == attempt.exit_code &&
+                        last->exit_signal == attempt.exit_signal && (attempt.exit_code || attempt.exit_signal);
+  if (is_alike && !may_do_better(attempt, *last)) {
+    attempt.count = last->count + 1;
     FindingDraft draft;
     draft.code = "retried_alike";
     draft.subject = "task";
@@ -62,16 +61,15 @@ void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, st
     draft.evidence = {words("how", how(finish))};
     book_.report(draft, finish.time_ns, events);
   }
-  if (attempts_.size() >= kMost) attempts_.clear();
-  attempts_.insert_or_assign(name, attempt);
+  attempts_.put(name, context.owner_uid, name.second.size(), attempt);
 }
 
 void RetriedTasks::rename(std::uint64_t from_run, std::uint64_t to_run) {
-  for (auto each = attempts_.lower_bound({from_run, {}}); each != attempts_.end() && each->first.first == from_run;) {
-    auto node = attempts_.extract(each++);
-    node.key().first = to_run;
-    attempts_.insert(std::move(node));
-  }
+  std::vector<Name> names;
+  attempts_.each([&](const Name& name, const Attempt&) {
+    if (name.first == from_run) names.push_back(name);
+  });
+  for (const Name& name : names) attempts_.rename(name, {to_run, name.second});
 }
 
 }  // namespace tracer::internal

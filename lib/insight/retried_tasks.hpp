@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,17 +15,24 @@
 
 namespace tracer::internal {
 
-/// Finds tasks whose attempts fail alike. Bounded: by kMost.
+/// Finds tasks whose attempts fail alike.
 class RetriedTasks {
  public:
-  explicit RetriedTasks(FindingBook& book) : book_(book) {}
+  explicit RetriedTasks(FindingBook& book) : book_(book), attempts_(kMostBytes, {}, book.accounts()) {}
 
   /// `ran_out_of_memory`: the kernel killed a process of it for that; more memory may be all that it needs.
   void finished(const TaskFinish& finish, bool ran_out_of_memory, std::vector<Event>& events);
   void rename(std::uint64_t from_run, std::uint64_t to_run);
 
  private:
-  static constexpr std::size_t kMost = 8192;
+  static constexpr std::size_t kMostBytes = 4u << 20;
+  /// Of a run, and the name of a task in it.
+  using Name = std::pair<std::uint64_t, std::string>;
+  struct NameHash {
+    std::size_t operator()(const Name& name) const noexcept {
+      return std::hash<std::string>()(name.second) ^ std::hash<std::uint64_t>()(name.first);
+    }
+  };
 
   struct Attempt {
     std::optional<std::int32_t> exit_code;
@@ -38,7 +45,7 @@ class RetriedTasks {
   static bool may_do_better(const Attempt& next, const Attempt& last);
 
   FindingBook& book_;
-  std::map<std::pair<std::uint64_t, std::string>, Attempt> attempts_;  ///< The last that failed, by run and task.
+  Bounded<Name, Attempt, NameHash> attempts_;  ///< The last that failed.
 };
 
 }  // namespace tracer::internal

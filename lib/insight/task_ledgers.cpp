@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/heap_bytes.hpp"
+#include "base/process_schema.hpp"
 #include "base/sums.hpp"
 #include "context/layers.hpp"
 
@@ -30,24 +32,39 @@ std::uint64_t take_off_polls(std::uint64_t& polled_ns, std::uint64_t& part_ns) {
 
 }  // namespace
 
-std::shared_ptr<TaskLedgers::Scope> TaskLedgers::scope(const std::optional<Key>& key, bool is_run,
-                                                       std::uint64_t begin_ns) {
+std::shared_ptr<TaskLedgers::Scope> TaskLedgers::scope(const Context& context, bool is_run, std::uint64_t begin_ns) {
+  // With what its processes add while they live.
+  constexpr std::size_t kBytes = 1024;
+  const std::optional<Key>& key = is_run ? context.run_key : context.task_key;
   if (!key) return nullptr;
   const auto number = static_cast<std::uint64_t>(*key);
-  const auto known = scopes_.find(number);
-  if (known != scopes_.end()) return known->second;
-  if (scopes_.size() >= kMost) return nullptr;
+  if (const auto* const known = scopes_.find(number)) return *known;
   auto made = std::make_shared<Scope>(begin_ns, cpus_);
   made->is_run = is_run;
-  scopes_.emplace(number, made);
-  return made;
+  const std::size_t bytes = sizeof(Scope) + kBytes + heap_bytes(context);
+  return scopes_.put(number, context.owner_uid, bytes, made) == nullptr ? nullptr : made;
+}
+
+void TaskLedgers::lost(std::uint64_t key, Scope& scope) {
+  scope.whole = false;
+  if (counts_ != nullptr) scope.counted.end(*counts_, scope.wall);
+  by_name_.erase(scope.name);
+  finished_.erase(key);
+}
+
+/// One that is over.
+void TaskLedgers::forget(std::uint64_t key) {
+  const auto* const known = scopes_.find(key);
+  if (known == nullptr) return;
+  by_name_.erase((*known)->name);
+  scopes_.erase(key);
 }
 
 /// The innermost first: a task, its run, the task that this run is in, and so on.
 std::vector<std::shared_ptr<TaskLedgers::Scope>> TaskLedgers::scopes_of(const Context& context,
                                                                         std::uint64_t begin_ns) {
-  const auto task = scope(context.task_key, false, begin_ns);
-  const auto run = scope(context.run_key, true, begin_ns);
+  const auto task = scope(context, false, begin_ns);
+  const auto run = scope(context, true, begin_ns);
   if (task && task->name.empty()) {
     task->name = name_within(context);
     by_name_[task->name] = task;
@@ -238,18 +255,18 @@ void TaskLedgers::saw(const ProcessSample& sample) {
 
 /// A window ends where all that lives in it was sampled; else it goes on.
 void TaskLedgers::saw(const SnapshotEnd& snapshot) {
-  for (const auto& [key, each] : scopes_) {
-    if (each->finished) continue;
+  scopes_.each([&](std::uint64_t, const std::shared_ptr<Scope>& each) {
+    if (each->finished) return;
     const bool is_known = each->living != 0 && each->sampled == each->living;
     each->sampled = 0;
-    if (!is_known) continue;
+    if (!is_known) return;
     if (counts_ != nullptr) each->counted.read(*counts_, each->wall);
     each->wall.close(snapshot.time_ns);
-  }
+  });
 }
 
 void TaskLedgers::saw(const OwnWork& work) {
-  const auto task = scope(work.process->context->task_key, false, work.begin_ns);
+  const auto task = scope(*work.process->context, false, work.begin_ns);
   if (!task || work.time_ns <= work.begin_ns) return;
   LifeSpan span{work.begin_ns, work.time_ns};
   const std::uint64_t length_ns = work.time_ns - work.begin_ns;
@@ -260,7 +277,7 @@ void TaskLedgers::saw(const OwnWork& work) {
 }
 
 void TaskLedgers::saw(const RunStart& start) {
-  const auto run = scope(start.context->run_key, true, start.start_ns);
+  const auto run = scope(*start.context, true, start.start_ns);
   if (!run) return;
   run->context = start.context;
   run->started = true;
@@ -269,7 +286,7 @@ void TaskLedgers::saw(const RunStart& start) {
 }
 
 void TaskLedgers::task_began(const Context& context, std::uint64_t start_ns) {
-  const auto run = scope(context.run_key, true, start_ns);
+  const auto run = scope(context, true, start_ns);
   if (!run) return;
   if (run->first_task_ns == 0) {
     run->first_task_ns = start_ns;
@@ -280,20 +297,21 @@ void TaskLedgers::task_began(const Context& context, std::uint64_t start_ns) {
 }
 
 void TaskLedgers::task_ended(const Context& context, std::uint64_t end_ns) {
-  const auto run = scope(context.run_key, true, end_ns);
+  const auto run = scope(context, true, end_ns);
   if (!run || run->tasks_running == 0) return;
   --run->tasks_running;
   run->no_task_since_ns = std::max(run->no_task_since_ns, end_ns);
 }
 
 void TaskLedgers::saw(const TaskStart& start) {
-  const auto task = scope(start.context->task_key, false, start.start_ns);
+  const auto task = scope(*start.context, false, start.start_ns);
   if (!task) return;
   // One that was over, and is joined again.
   if (task->started && !task->finished) return;
   task->context = start.context;
   task->started = true;
   task->finished = false;
+  finished_.erase(static_cast<std::uint64_t>(*start.context->task_key));
   task->pid = start.pid;
   task->start_ns = start.start_ns;
   task->requested = start.requested;
@@ -303,14 +321,12 @@ void TaskLedgers::saw(const TaskStart& start) {
 void TaskLedgers::saw(const ContextChange& change) {
   const auto rename = [this](const std::optional<Key>& from, const std::optional<Key>& to) {
     if (!from || !to) return;
-    auto node = scopes_.extract(static_cast<std::uint64_t>(*from));
-    if (node.empty()) return;
-    node.key() = static_cast<std::uint64_t>(*to);
-    const auto result = scopes_.insert(std::move(node));
-    if (result.inserted) return;
+    finished_.rename(static_cast<std::uint64_t>(*from), static_cast<std::uint64_t>(*to));
+    const auto other = scopes_.rename(static_cast<std::uint64_t>(*from), static_cast<std::uint64_t>(*to));
+    if (!other) return;
     // Two that turn out to be one.
-    result.position->second->whole = false;
-    if (counts_ != nullptr) result.node.mapped()->counted.end(*counts_, result.node.mapped()->wall);
+    (*scopes_.find(static_cast<std::uint64_t>(*to)))->whole = false;
+    if (counts_ != nullptr) (*other)->counted.end(*counts_, (*other)->wall);
   };
   if (!change.pid) {
     rename(change.old_run_key, change.after->run_key);
@@ -318,9 +334,9 @@ void TaskLedgers::saw(const ContextChange& change) {
   }
   for (const auto& [key, is_run] : {std::pair(change.after->task_key, false), {change.after->run_key, true}}) {
     if (!key) continue;
-    const auto known = scopes_.find(static_cast<std::uint64_t>(*key));
-    if (known != scopes_.end() && known->second->started && (!is_run || !change.after->task_key))
-      known->second->context = change.after;
+    const auto* const known = scopes_.find(static_cast<std::uint64_t>(*key));
+    if (known != nullptr && (*known)->started && (!is_run || !change.after->task_key))
+      (*known)->context = change.after;
   }
 }
 
@@ -350,9 +366,9 @@ ScopeFigures TaskLedgers::figures_of(const Scope& scope, std::uint64_t now_ns) c
 template <class Finish>
 std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const std::optional<Key>& key) {
   if (!key) return std::nullopt;
-  const auto known = scopes_.find(static_cast<std::uint64_t>(*key));
-  if (known == scopes_.end()) return std::nullopt;
-  Scope& scope = *known->second;
+  const auto* const known = scopes_.find(static_cast<std::uint64_t>(*key));
+  if (known == nullptr) return std::nullopt;
+  Scope& scope = **known;
   if (counts_ != nullptr) scope.counted.read(*counts_, scope.wall);
   ScopeFigures figures = figures_of(scope, finish.end_ns);
   figures.context = finish.context;
@@ -364,29 +380,22 @@ std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const std:
     finish.task_ledger = scope.wall.until(finish.begin_ns, finish.end_ns);
     figures.ledger = *finish.task_ledger;
   }
-  if (!scope.finished) finished_.push_back(static_cast<std::uint64_t>(*key));
   scope.finished = true;
   // Thousands of them are kept, as they may be joined again.
   scope.wall.release(finish.end_ns);
   if (counts_ != nullptr) scope.counted.end(*counts_, scope.wall);
   std::unordered_set<std::uint32_t>().swap(scope.pids);
   scope.entries.clear();
-  if (finished_.size() > kMostFinished) {
-    const auto oldest = scopes_.find(finished_.front());
-    if (oldest != scopes_.end() && oldest->second->finished) {
-      by_name_.erase(oldest->second->name);
-      scopes_.erase(oldest);
-    }
-    finished_.pop_front();
-  }
+  finished_.put(static_cast<std::uint64_t>(*key), finish.context->owner_uid,
+                sizeof(Scope) + heap_bytes(*finish.context), true);
   return all_seen ? std::optional(figures) : std::nullopt;
 }
 
 std::optional<ScopeFigures> TaskLedgers::finish(TaskFinish& finish) {
-  const auto known =
-      finish.context->task_key ? scopes_.find(static_cast<std::uint64_t>(*finish.context->task_key)) : scopes_.end();
-  if (known != scopes_.end() && !known->second->finished) task_ended(*finish.context, finish.end_ns);
-  const auto task = known == scopes_.end() ? nullptr : known->second;
+  const auto* const known =
+      finish.context->task_key ? scopes_.find(static_cast<std::uint64_t>(*finish.context->task_key)) : nullptr;
+  const auto task = known == nullptr ? nullptr : *known;
+  if (task && !task->finished) task_ended(*finish.context, finish.end_ns);
   auto figures = finish_scope(finish, finish.context->task_key);
   if (!figures) return figures;
   figures->requested = finish.requested;
@@ -396,10 +405,10 @@ std::optional<ScopeFigures> TaskLedgers::finish(TaskFinish& finish) {
 
 std::optional<ScopeFigures> TaskLedgers::finish(RunFinish& finish) {
   auto figures = finish_scope(finish, finish.context->run_key);
-  const auto known =
-      finish.context->run_key ? scopes_.find(static_cast<std::uint64_t>(*finish.context->run_key)) : scopes_.end();
-  if (known == scopes_.end()) return figures;
-  const Scope& run = *known->second;
+  const auto* const known =
+      finish.context->run_key ? scopes_.find(static_cast<std::uint64_t>(*finish.context->run_key)) : nullptr;
+  if (known == nullptr) return figures;
+  const Scope& run = **known;
   if (run.first_task_ns != 0 && run.tasks_running == 0)
     finish.without_task_ns = without_tasks_ns(run.first_task_ns, run.without_task_ns, true, run.no_task_since_ns,
                                               finish.begin_ns, finish.end_ns);

@@ -15,6 +15,7 @@
 
 #include <tracer/event.hpp>
 
+#include "base/bounded.hpp"
 #include "insight/counted_scope.hpp"
 #include "insight/wall_ledger.hpp"
 #include "source/scope_counts.hpp"
@@ -39,11 +40,16 @@ struct ScopeFigures {
 };
 
 /// Finds the TaskLedger of each run and task from the ledgers of its processes, and from what the kernel counts of
-/// those in which no other is. Bounded: by what lives, and by kMost.
+/// those in which no other is.
 class TaskLedgers {
  public:
   /// On a host with this many CPUs. `counts` outlives this; null: the kernel does not count.
-  explicit TaskLedgers(std::uint32_t cpus, ScopeCounts* counts = nullptr) : cpus_(cpus), counts_(counts) {}
+  explicit TaskLedgers(std::uint32_t cpus, ScopeCounts* counts = nullptr,
+                       const std::shared_ptr<Accounts>& accounts = std::make_shared<Accounts>())
+      : cpus_(cpus),
+        counts_(counts),
+        scopes_(kMostBytes, "task_ledgers_full", accounts, [this](std::uint64_t key, const auto& each) { lost(key, *each); }),
+        finished_(kMostBytesOfFinished, {}, accounts, [this](std::uint64_t key, bool) { forget(key); }) {}
 
   void saw(const ProcessStart& start);
   void saw(const ProcessExec& exec);
@@ -61,13 +67,14 @@ class TaskLedgers {
   /// Of each run and task that has processes, or had, and has not finished.
   template <class Visit>
   void each_living(const Visit& visit) const {
-    for (const auto& [key, scope] : scopes_)
+    scopes_.each([&](std::uint64_t, const std::shared_ptr<Scope>& scope) {
       if (!scope->finished && scope->started) visit(figures_of(*scope, scope->wall.closed_ns()));
+    });
   }
 
  private:
-  static constexpr std::size_t kMost = 32768;
-  static constexpr std::size_t kMostFinished = 4096;  ///< That may still be joined.
+  static constexpr std::size_t kMostBytes = 64u << 20;
+  static constexpr std::size_t kMostBytesOfFinished = 8u << 20;  ///< Of those that may still be joined.
   static constexpr std::size_t kMostAround = 8;
   static constexpr std::size_t kMostEntries = 256;
   static constexpr std::size_t kMostMembers = 16384;  ///< Of one scope that are told from strangers.
@@ -138,7 +145,10 @@ class TaskLedgers {
     std::uint64_t counted_from_ns = 0;                ///< What it forks from then on is there, too.
   };
 
-  std::shared_ptr<Scope> scope(const std::optional<Key>& key, bool is_run, std::uint64_t begin_ns);
+  /// Of this context.
+  std::shared_ptr<Scope> scope(const Context& context, bool is_run, std::uint64_t begin_ns);
+  void lost(std::uint64_t key, Scope& scope);
+  void forget(std::uint64_t key);
   Member& member(const Process& process, std::uint64_t begin_ns);
   void place(Member& member, const Process& process);
   void count(Member& member, const Process& process);
@@ -163,10 +173,10 @@ class TaskLedgers {
 
   std::uint32_t cpus_;
   ScopeCounts* counts_;
-  std::unordered_map<std::uint64_t, std::shared_ptr<Scope>> scopes_;  ///< By key.
+  Bounded<std::uint64_t, std::shared_ptr<Scope>> scopes_;             ///< By key.
   std::unordered_map<std::uint32_t, Member> members_;                 ///< By pid.
   std::unordered_map<std::string, std::weak_ptr<Scope>> by_name_;     ///< Tasks, by Scope::name.
-  std::deque<std::uint64_t> finished_;                                ///< Keys, the oldest first.
+  Bounded<std::uint64_t, bool> finished_;                             ///< By key: what of `scopes_` is over.
   std::unordered_map<std::uint32_t, Ended> ended_;                    ///< By pid.
   std::deque<std::pair<std::uint32_t, std::uint64_t>> ended_order_;   ///< Pid and start, the oldest first.
 };

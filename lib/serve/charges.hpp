@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <utility>
 
-#include "base/user_ids.hpp"
+#include "base/accounts.hpp"
+#include "base/fair_room.hpp"
 #include "serve/limits.hpp"
 
 namespace tracer::internal {
@@ -22,49 +24,73 @@ inline constexpr std::size_t kChargedKinds = 4;
 /// What each user holds of a service. One thread.
 class Charges {
  public:
+  static constexpr std::size_t kConnectionsOfRoot = 16;  ///< That are kept from users.
+
   struct Account {
     std::array<std::size_t, kChargedKinds> held{};
-    std::uint64_t dropped_events = 0;
+    std::uint64_t dropped_events = 0;  ///< That clients read too slowly.
+    std::uint64_t lost_events = 0;     ///< By the service's own queue.
     std::uint64_t refused = 0;
 
     std::size_t of(Charged kind) const noexcept { return held[static_cast<std::size_t>(kind)]; }
   };
 
-  /// Subordinate user ids are charged to the user whose they are: there are many of them.
-  explicit Charges(const ServeLimits& limits, UserIds user_ids = UserIds())
-      : limits_{limits.connections_of_user, limits.subscriptions_of_user, limits.labels_of_user, limits.bytes_of_user},
-        user_ids_(std::move(user_ids)) {}
+  explicit Charges(const ServeLimits& limits, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>())
+      : bytes_of_user_(limits.bytes_of_user),
+        accounts_of_session_(std::move(accounts)),
+        connections_(limits.connections - std::min(limits.connections, kConnectionsOfRoot)),
+        labels_(ServeLimits::kLabels) {}
 
-  /// False: that would be more than one user may hold. Root may hold more: it can do any harm by itself.
+  /// False: the user may not hold so much more. Root may: it can do any harm by itself.
   bool take(uid_t uid, Charged kind, std::size_t count) {
-    Account& account = accounts_[charged(uid)];
-    std::size_t& held = account.held[static_cast<std::size_t>(kind)];
-    if (uid != 0 && count > limits_[static_cast<std::size_t>(kind)] - std::min(held, limit(kind))) {
+    const uid_t user = charged(uid);
+    Account& account = accounts_[user];
+    if (uid != 0 && !has_room(user, account, kind, count)) {
       ++account.refused;
       return false;
     }
-    held += count;
+    if (FairRoom* const room = room_of(kind)) room->hold(user, count);
+    account.held[static_cast<std::size_t>(kind)] += count;
     return true;
   }
   void give_back(uid_t uid, Charged kind, std::size_t count) noexcept {
     const auto account = accounts_.find(charged(uid));
     if (account == accounts_.end()) return;
+    if (FairRoom* const room = room_of(kind)) room->give_back(account->first, count);
     account->second.held[static_cast<std::size_t>(kind)] -= count;
     // Who holds nothing and lost nothing is nobody to remember.
-    if (account->second.held == std::array<std::size_t, kChargedKinds>{}) accounts_.erase(account);
+    if (account->second.held == std::array<std::size_t, kChargedKinds>{} && account->second.lost_events == 0)
+      accounts_.erase(account);
   }
   void note_refused(uid_t uid) { ++accounts_[charged(uid)].refused; }
   void note_dropped(uid_t uid, std::uint64_t events) { accounts_[charged(uid)].dropped_events += events; }
-  std::size_t limit(Charged kind) const noexcept { return limits_[static_cast<std::size_t>(kind)]; }
+  void note_lost(uid_t uid, std::uint64_t events) { accounts_[charged(uid)].lost_events += events; }
+  /// Of the bytes that one user may hold.
+  std::size_t bytes_left(uid_t uid) const noexcept {
+    const auto account = accounts_.find(charged(uid));
+    const std::size_t held = account == accounts_.end() ? 0 : account->second.of(Charged::kBytes);
+    return bytes_of_user_ - std::min(bytes_of_user_, held);
+  }
   const std::map<uid_t, Account>& accounts() const noexcept { return accounts_; }
-
-  const UserIds& user_ids() const noexcept { return user_ids_; }
-  /// Whose account it is.
-  uid_t charged(uid_t uid) const noexcept { return user_ids_.user_of(uid).value_or(uid); }
+  /// Whose account it is: that of the user to whom a subordinate id belongs.
+  uid_t charged(uid_t uid) const noexcept { return accounts_of_session_->user_of(uid); }
 
  private:
-  std::array<std::size_t, kChargedKinds> limits_;
-  UserIds user_ids_;
+  FairRoom* room_of(Charged kind) noexcept {
+    return kind == Charged::kConnections ? &connections_ : kind == Charged::kLabels ? &labels_ : nullptr;
+  }
+  bool has_room(uid_t user, const Account& account, Charged kind, std::size_t count) noexcept {
+    if (const FairRoom* const room = room_of(kind)) return room->has(user, count);
+    // A subscription is charged in bytes.
+    if (kind != Charged::kBytes) return true;
+    const std::size_t held = account.of(kind);
+    return count <= bytes_of_user_ - std::min(bytes_of_user_, held);
+  }
+
+  const std::size_t bytes_of_user_;
+  const std::shared_ptr<Accounts> accounts_of_session_;
+  FairRoom connections_;
+  FairRoom labels_;
   std::map<uid_t, Account> accounts_;
 };
 

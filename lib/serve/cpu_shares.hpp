@@ -61,4 +61,18 @@ class CpuShares {
 /// What the calling thread has consumed by now.
 inline CpuShares::Time cpu_time_of_this_thread() noexcept { return CpuShares::Time(clock_ns(CLOCK_THREAD_CPUTIME_ID)); }
 
+/// Charges what the calling thread consumes while this lives.
+class CpuCharge {
+ public:
+  CpuCharge(CpuShares& shares, uid_t payer) : shares_(shares), payer_(payer), before_(cpu_time_of_this_thread()) {}
+  CpuCharge(const CpuCharge&) = delete;
+  CpuCharge& operator=(const CpuCharge&) = delete;
+  ~CpuCharge() { shares_.charge(payer_, cpu_time_of_this_thread() - before_, CpuShares::Clock::now()); }
+
+ private:
+  CpuShares& shares_;
+  const uid_t payer_;
+  const CpuShares::Time before_;
+};
+
 }  // namespace tracer::internal

@@ -9,6 +9,7 @@
 
 #include <tracer/error.hpp>
 
+#include "dispatch/queue_state.hpp"
 #include "serve/for_others.hpp"
 
 namespace tracer::internal {
@@ -69,9 +70,9 @@ namespace {
 /// A client's own "queue_full" stands for events that have numbers: what the service itself has lost has none.
 Event numbered(const Event& event) {
   const auto* loss = event.get_if<Loss>();
-  if (loss == nullptr || loss->cause != "queue_full") return event;
+  if (loss == nullptr || loss->cause != kQueueFull) return event;
   Loss of_service = *loss;
-  of_service.cause = "service_queue_full";
+  of_service.cause = kServiceQueueFull;
   return of_service;
 }
 

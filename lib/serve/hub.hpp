@@ -32,6 +32,9 @@
 
 namespace tracer::internal {
 
+/// The cause of what the service's own queue dropped.
+inline constexpr std::string_view kServiceQueueFull = "service_queue_full";
+
 /// Gives each event to those who may see it. Events are numbered by sight and filter, and encoded once for all clients
 /// of equal sight, filter and kinds. Of a sight that nobody has for a while, only the numbers stay; of a filter,
 /// nothing. One thread.
@@ -44,8 +47,10 @@ class Hub {
   static constexpr std::size_t kMostOpenEvents = 4096;
   static constexpr std::size_t kMostOpenBytes = 1u << 20;
 
-  Hub(HostInfo host, ServeLimits limits, Ownership ownership)
-      : host_(std::move(host)), limits_(limits), ownership_(std::move(ownership)) {}
+  /// `accounts`: that kept findings are charged to.
+  Hub(HostInfo host, ServeLimits limits, Ownership ownership,
+      std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>())
+      : host_(std::move(host)), limits_(limits), ownership_(std::move(ownership)), findings_(std::move(accounts)) {}
 
   void deliver(std::span<const Event> events, Clock::time_point now);
   /// The event as it is delivered, and whose it is. In the order of events.

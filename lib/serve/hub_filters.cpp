@@ -76,14 +76,14 @@ void Hub::make_room_for_filtered(const Sight& sight) {
     oldest = each;
     left = last;
   }
-  if (count < limits_.subscriptions_of_user) return;
+  if (count < ServeLimits::kFiltersOfUser) return;
   if (oldest != viewers_.end()) {
     forget(oldest);
   } else if (!sight.all) {
     throw Error({ErrorCode::kServiceRefused,
                  0,
                  "too many filters of your user",
-                 "end some subscriptions, or ask for a higher subscriptions_of_user in tracerd.toml",
+                 "end some subscriptions",
                  {}});
   }
 }

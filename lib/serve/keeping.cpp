@@ -182,7 +182,7 @@ void Keeping::drop(const std::string& name) {
 
 std::string Keeping::name_of_kernel(const std::string& name) const { return kernel_prefix(side_) + name; }
 
-std::unique_ptr<Session> Keeping::open_session(const SessionOptions& options) {
+std::unique_ptr<Session> Keeping::open_session(const SessionOptions& options, const UserIds& user_ids) {
   auto session = SessionAccess::of_kernel(options, [this](KernelSourceOptions& kernel) {
     kernel.keep = kernel_;
     kernel.session_id = session_id_;
@@ -201,12 +201,18 @@ std::unique_ptr<Session> Keeping::open_session(const SessionOptions& options) {
   kernel_->when_dropped([this](const std::string& name) { drop(name_of_kernel(name)); });
   spool_ = left_ ? std::make_unique<Spool>(session->host(), std::move(left_spool_), *left_)
                  : std::make_unique<Spool>(session->host());
-  said_ = left_ ? std::make_unique<Said>(std::move(left_said_memory_)) : std::make_unique<Said>();
+  Reader& reader = *SessionAccess::reader(*session);
+  // Before anything that was left is charged.
+  reader.use(user_ids);
+  said_ = left_ ? std::make_unique<Said>(std::move(left_said_memory_), reader.accounts())
+                : std::make_unique<Said>(reader.accounts());
   said_->when_moved([this](int memory) {
-    const std::string before = fmt::format("{}{}", kSaid, said_number_++);
-    const std::string now = fmt::format("{}{}", kSaid, said_number_);
+    std::string before;
+    std::string now;
     {
       const std::lock_guard lock(stored_mutex_);
+      before = fmt::format("{}{}", kSaid, said_number_++);
+      now = fmt::format("{}{}", kSaid, said_number_);
       // Before the first store() there is nothing to replace.
       if (stored_.erase(before) == 0) return;
       stored_[now] = true;
@@ -214,7 +220,7 @@ std::unique_ptr<Session> Keeping::open_session(const SessionOptions& options) {
     holder_.store(now, memory);
     holder_.drop(before);
   });
-  restore(*SessionAccess::reader(*session));
+  restore(reader);
   return session;
 }
 

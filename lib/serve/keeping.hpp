@@ -48,7 +48,7 @@ class Keeping {
   Keeping& operator=(const Keeping&) = delete;
 
   /// A session of the kernel, which goes on with the one that was left. Throws what Session's constructor throws.
-  std::unique_ptr<Session> open_session(const SessionOptions& options);
+  std::unique_ptr<Session> open_session(const SessionOptions& options, const UserIds& user_ids);
   /// What was left; null: nothing, or it has been given up.
   const Spool::Left* left() const noexcept { return left_ ? &*left_ : nullptr; }
   /// Of the kernel's programs that are used now.

@@ -199,7 +199,9 @@ Owner Ownership::of(const E& event) {
       if (const auto uid = user_of_slice(*event.cgroup->path)) return owner_of_user(*uid);
     const auto known = event.cgroup->id ? cgroups_.find(*event.cgroup->id) : cgroups_.end();
     return known == cgroups_.end() || event.has_below ? kRoots : known->second.owner;
-  } else if constexpr (std::same_as<E, Loss> || std::same_as<E, SessionEnd> || std::same_as<E, SnapshotEnd>) {
+  } else if constexpr (std::same_as<E, Loss>) {
+    return event.uid ? owner_of_user(*event.uid) : kEverybodys;
+  } else if constexpr (std::same_as<E, SessionEnd> || std::same_as<E, SnapshotEnd>) {
     return kEverybodys;
   } else {
     static_assert(std::same_as<E, DeviceSample> || std::same_as<E, HostSample>, "decide whose a new kind is");

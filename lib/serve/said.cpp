@@ -8,16 +8,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <deque>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include <tracer/error.hpp>
 
 #include "base/clock.hpp"
+#include "base/fair_room.hpp"
 #include "base/number.hpp"
 #include "base/proc_stat.hpp"
 #include "base/read_at.hpp"
@@ -32,12 +34,13 @@ UniqueFd memory_for_lines() {
   return memory;
 }
 
-std::string text_in(int memory) {
+/// From that place on.
+std::string text_in(int memory, std::size_t from) {
   struct stat status {};
   std::string text;
-  if (::fstat(memory, &status) != 0 || status.st_size <= 0) return text;
-  text.resize(std::min(static_cast<std::size_t>(status.st_size), 2 * Said::kMostBytes));
-  text.resize(read_at(memory, std::as_writable_bytes(std::span(text)), 0));
+  if (::fstat(memory, &status) != 0 || static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) <= from) return text;
+  text.resize(std::min(static_cast<std::size_t>(status.st_size) - from, 2 * Said::kMostBytes));
+  text.resize(read_at(memory, std::as_writable_bytes(std::span(text)), static_cast<off_t>(from)));
   return text;
 }
 
@@ -60,13 +63,6 @@ const OfProcess* process_in(const AnnouncementKey& key) {
   return nullptr;
 }
 
-/// What one line says, and the line.
-struct Lines {
-  std::map<std::uint32_t, std::pair<Context, std::string_view>> contexts;
-  std::deque<std::pair<Said::Announced, std::string_view>> announcements;
-  std::map<pid_t, std::string_view> commands;
-};
-
 /// Absent: it does not hold any more, or makes no sense.
 std::optional<Said::Announced> announced_in(std::string_view line) {
   const auto uid = word_as<uid_t>(line);
@@ -87,69 +83,238 @@ std::optional<Said::Announced> announced_in(std::string_view line) {
   return announced;
 }
 
-void take_line(std::string_view line, Lines& lines) {
-  const std::string_view whole = line;
-  const char kind = line.empty() ? '\0' : line.front();
-  line.remove_prefix(std::min<std::size_t>(line.size(), 2));
-  if (kind == 'a') {
-    if (auto announced = announced_in(line)) lines.announcements.emplace_back(std::move(*announced), whole);
-  } else if (kind == 'f') {
-    if (const auto number = word_as<std::uint32_t>(line)) lines.contexts.erase(*number);
-  } else if (kind == 'c') {
-    const auto number = word_as<std::uint32_t>(line);
-    const auto owner = word_as<std::int64_t>(line);
-    if (!number || !owner) return;
-    const Request request = request_from(line);
-    const auto* label = std::get_if<LabelRequest>(&request);
-    if (label == nullptr) return;
-    Context context = label->context;
-    if (*owner >= 0) context.owner_uid = static_cast<std::uint32_t>(*owner);
-    lines.contexts.insert_or_assign(*number, std::pair(std::move(context), whole));
-  } else if (kind == 't') {
-    const auto pid = word_as<pid_t>(line);
-    const auto said_ns = word_as<std::uint64_t>(line);
-    if (pid && said_ns && lives_since(*pid, *said_ns)) lines.commands.insert_or_assign(*pid, whole);
-  }
+/// Absent: it makes no sense.
+std::optional<Context> context_in(std::string_view line) {
+  line.remove_prefix(2);
+  const auto number = word_as<std::uint32_t>(line);
+  const auto owner = word_as<std::int64_t>(line);
+  if (!number || !owner) return std::nullopt;
+  const Request request = request_from(line);
+  const auto* label = std::get_if<LabelRequest>(&request);
+  if (label == nullptr) return std::nullopt;
+  Context context = label->context;
+  if (*owner >= 0) context.owner_uid = static_cast<std::uint32_t>(*owner);
+  return context;
 }
 
-/// The last line may be cut.
-Lines lines_of(std::string_view text) {
-  Lines lines;
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    try {
-      take_line(text.substr(0, end), lines);
-    } catch (const Error&) {
-      // It makes no sense to this version.
+/// What holds of what was said, as lines: only their first words are read.
+struct Live {
+  struct Line {
+    uid_t user = 0;
+    std::string_view text;
+  };
+  std::map<std::uint32_t, Line> contexts;
+  std::vector<Line> announcements;
+  std::map<pid_t, Line> commands;
+
+  void take(std::string_view line, const Accounts& accounts, std::uint64_t now_ns) {
+    const Line whole{0, line};
+    const char kind = line.empty() ? '\0' : line.front();
+    line.remove_prefix(std::min<std::size_t>(line.size(), 2));
+    if (kind == 'a') {
+      const auto uid = word_as<uid_t>(line);
+      const auto pid = word_as<pid_t>(line);
+      const auto said_ns = word_as<std::uint64_t>(line);
+      const auto until_ns = word_as<std::uint64_t>(line);
+      if (uid && pid && said_ns && until_ns && *until_ns > now_ns)
+        announcements.push_back({accounts.user_of(*uid), whole.text});
+    } else if (kind == 'f') {
+      if (const auto number = word_as<std::uint32_t>(line)) contexts.erase(*number);
+    } else if (kind == 'c') {
+      const auto number = word_as<std::uint32_t>(line);
+      const auto owner = word_as<std::int64_t>(line);
+      if (!number || !owner) return;
+      const auto uid = *owner < 0 ? std::optional<uid_t>() : static_cast<uid_t>(*owner);
+      contexts.insert_or_assign(*number, Line{accounts.user_of(uid), whole.text});
+    } else if (kind == 't') {
+      const auto pid = word_as<pid_t>(line);
+      const auto said_ns = word_as<std::uint64_t>(line);
+      if (pid && said_ns && lives_since(*pid, *said_ns)) commands.insert_or_assign(*pid, whole);
     }
-    text.remove_prefix(end + 1);
   }
-  return lines;
+  template <class Visit>
+  void each(const Visit& visit) const {
+    for (const auto& [number, line] : contexts) visit(line);
+    for (const auto& [pid, line] : commands) visit(line);
+    for (const Line& line : announcements) visit(line);
+  }
+};
+
+/// Calls `take` with each whole line; the last one may be cut. Returns how many bytes these are.
+template <class Take>
+std::size_t for_each_line(std::string_view text, const Take& take) {
+  std::size_t at = 0;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', at)) {
+    take(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return at;
 }
 
 }  // namespace
 
-Said::Said() : memory_(memory_for_lines()) {}
+struct Said::State {
+  State(UniqueFd where, std::shared_ptr<Accounts> charged) : memory(std::move(where)), accounts(std::move(charged)) {
+    count_anew(live_in(text_in(memory.get(), 0)));
+  }
+  ~State() { release(); }
 
-Said::Said(UniqueFd memory) : memory_(std::move(memory)) {
-  const std::string text = text_in(memory_.get());
-  // Behind the last whole line.
-  used_ = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+  /// `text` outlives it.
+  Live live_in(std::string_view text) {
+    Live live;
+    const std::uint64_t now_ns = boot_time_ns();
+    used = for_each_line(text, [&](std::string_view line) { live.take(line, *accounts, now_ns); });
+    return live;
+  }
+  void release() noexcept {
+    for (const auto& [user, bytes] : held) accounts->release(user, bytes);
+    held.clear();
+    numbers.clear();
+  }
+  void charge(uid_t user, std::size_t bytes) {
+    room->hold(user, bytes);
+    held[user] += bytes;
+    accounts->hold(user, bytes);
+  }
+  void count_anew(const Live& live) {
+    release();
+    room.emplace(kMostBytes);
+    live.each([this](const Live::Line& line) { charge(line.user, line.text.size() + 1); });
+    for (const auto& [number, line] : live.contexts) numbers[number] = {line.user, line.text.size() + 1};
+    const std::size_t all = room->all();
+    least_to_move = std::max<std::size_t>(1u << 20, 2 * all);
+  }
+  /// False: it found no room.
+  bool append(std::string_view line, uid_t user) {
+    if (!room->has(user, line.size()) || used + line.size() > 2 * kMostBytes) {
+      accounts->note_lost(user, kFull);
+      return false;
+    }
+    if (::pwrite(memory.get(), line.data(), line.size(), static_cast<off_t>(used)) != static_cast<ssize_t>(line.size()))
+      return false;
+    used += line.size();
+    charge(user, line.size());
+    return true;
+  }
+  void forget(std::uint32_t number) noexcept {
+    const auto known = numbers.find(number);
+    if (known == numbers.end()) return;
+    const auto [user, bytes] = known->second;
+    numbers.erase(known);
+    room->give_back(user, bytes);
+    accounts->release(user, bytes);
+    if ((held[user] -= bytes) == 0) held.erase(user);
+  }
+  void move();
+
+  std::mutex mutex;
+  UniqueFd memory;
+  const std::shared_ptr<Accounts> accounts;
+  std::optional<FairRoom> room;
+  std::map<uid_t, std::size_t> held;                               ///< What is charged to `accounts`.
+  std::map<std::uint32_t, std::pair<uid_t, std::size_t>> numbers;  ///< Users and bytes of their lines.
+  std::size_t used = 0;
+  std::size_t least_to_move = 0;
+  bool moves = false;
+  std::uint64_t next_move_ns = 0;
+  std::function<void(int memory)> moved;
+};
+
+/// Moves what holds into new memory: what is said meanwhile follows behind it.
+void Said::State::move() {
+  std::size_t before = 0;
+  {
+    const std::lock_guard lock(mutex);
+    before = used;
+  }
+  // Nobody else replaces the memory.
+  const std::string text = text_in(memory.get(), 0).substr(0, before);
+  const std::uint64_t now_ns = boot_time_ns();
+  Live live;
+  for_each_line(text, [&](std::string_view line) { live.take(line, *accounts, now_ns); });
+  std::string kept;
+  live.each([&kept](const Live::Line& line) { kept.append(line.text).push_back('\n'); });
+  UniqueFd there = memory_for_lines();
+  const auto write = [&there](std::string_view bytes, std::size_t at) {
+    return ::pwrite(there.get(), bytes.data(), bytes.size(), static_cast<off_t>(at)) ==
+           static_cast<ssize_t>(bytes.size());
+  };
+  if (!write(kept, 0)) return;
+  const std::size_t kept_bytes = kept.size();
+  std::string().swap(kept);
+  std::function<void(int)> report;
+  {
+    const std::lock_guard lock(mutex);
+    const std::string rest = text_in(memory.get(), before).substr(0, used - before);
+    if (!write(rest, kept_bytes)) return;
+    for_each_line(rest, [&](std::string_view line) { live.take(line, *accounts, now_ns); });
+    memory = std::move(there);
+    used = kept_bytes + rest.size();
+    count_anew(live);
+    report = moved;
+  }
+  if (report) report(memory.get());
+}
+
+Said::Said(std::shared_ptr<Accounts> accounts) : Said(memory_for_lines(), std::move(accounts)) {}
+
+Said::Said(UniqueFd memory, std::shared_ptr<Accounts> accounts)
+    : state_(std::make_shared<State>(std::move(memory), std::move(accounts))) {}
+
+Said::~Said() = default;
+
+int Said::memory() const noexcept {
+  const std::lock_guard lock(state_->mutex);
+  return state_->memory.get();
+}
+
+void Said::when_moved(std::function<void(int memory)> moved) {
+  const std::lock_guard lock(state_->mutex);
+  state_->moved = std::move(moved);
 }
 
 Said::Left Said::read(int memory) {
-  const std::string text = text_in(memory);
-  Lines lines = lines_of(text);
+  const std::string text = text_in(memory, 0);
+  const Accounts accounts;
+  Live live;
+  const std::uint64_t now_ns = boot_time_ns();
+  for_each_line(text, [&](std::string_view line) { live.take(line, accounts, now_ns); });
   Left left;
-  for (auto& [number, context] : lines.contexts) left.contexts.emplace(number, std::move(context.first));
-  for (auto& [announced, line] : lines.announcements) left.announcements.push_back(std::move(announced));
-  for (const auto& [pid, line] : lines.commands) left.commands.push_back(pid);
+  const auto add = [](const auto& take) {
+    try {
+      take();
+    } catch (const Error&) {
+      // It makes no sense to this version.
+    }
+  };
+  for (const auto& [number, line] : live.contexts)
+    add([&] {
+      if (auto context = context_in(line.text)) left.contexts.emplace(number, std::move(*context));
+    });
+  for (const Live::Line& line : live.announcements)
+    add([&] {
+      if (auto announced = announced_in(line.text.substr(2))) left.announcements.push_back(std::move(*announced));
+    });
+  for (const auto& [pid, line] : live.commands) left.commands.push_back(pid);
   return left;
 }
 
 void Said::numbered(std::uint32_t number, const Context* context) noexcept try {
-  if (context == nullptr) return append(fmt::format("f {}\n", number));
-  const std::int64_t owner = context->owner_uid ? static_cast<std::int64_t>(*context->owner_uid) : -1;
-  append(fmt::format("c {} {} {}", number, owner, to_line(LabelRequest{0, *context})));
+  std::string line = fmt::format("f {}\n", number);
+  if (context != nullptr) {
+    const std::int64_t owner = context->owner_uid ? static_cast<std::int64_t>(*context->owner_uid) : -1;
+    line = fmt::format("c {} {} {}", number, owner, to_line(LabelRequest{0, *context}));
+  }
+  const std::lock_guard lock(state_->mutex);
+  const bool was_kept = state_->numbers.contains(number);
+  state_->forget(number);
+  if (context == nullptr) {
+    // It frees more than it takes.
+    if (was_kept) append(line, 0);
+    return;
+  }
+  const uid_t user = state_->accounts->user_of(context->owner_uid);
+  if (append(line, user)) state_->numbers[number] = {user, line.size()};
 } catch (...) {
   // Out of memory: the labels end with the service.
 }
@@ -157,47 +322,41 @@ void Said::numbered(std::uint32_t number, const Context* context) noexcept try {
 void Said::announced(const Announcement& announcement, const Caller& caller) noexcept try {
   const std::uint64_t now_ns = boot_time_ns();
   const auto expires_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(announcement.expires_after).count());
-  append(fmt::format("a {} {} {} {} {}", caller.uid, caller.pid, now_ns, now_ns + expires_ns,
-                     to_line(AnnounceRequest{announcement})));
+  const std::string line = fmt::format("a {} {} {} {} {}", caller.uid, caller.pid, now_ns, now_ns + expires_ns,
+                                       to_line(AnnounceRequest{announcement}));
+  const std::lock_guard lock(state_->mutex);
+  append(line, state_->accounts->user_of(caller.uid));
 } catch (...) {
   // Likewise.
 }
 
-void Said::command(pid_t pid) noexcept try { append(fmt::format("t {} {}\n", pid, boot_time_ns())); } catch (...) {
+void Said::command(pid_t pid) noexcept try {
+  const std::string line = fmt::format("t {} {}\n", pid, boot_time_ns());
+  const std::lock_guard lock(state_->mutex);
+  append(line, 0);
+} catch (...) {
   // Likewise.
 }
 
-void Said::append(std::string line) noexcept {
-  const std::lock_guard lock(mutex_);
-  try {
-    if (used_ + line.size() > std::min(least_to_move_, kMostBytes)) make_room();
-  } catch (...) {
-    // It goes on in what there is.
+/// With the lock held. False: it is not kept.
+bool Said::append(std::string_view line, uid_t user) {
+  constexpr std::uint64_t kLeastBetweenMoves_ns = 1'000'000'000;
+  const bool is_kept = state_->append(line, user);
+  const std::uint64_t now_ns = boot_time_ns();
+  if ((!is_kept || state_->used > state_->least_to_move) && !state_->moves && now_ns >= state_->next_move_ns) {
+    state_->moves = true;
+    state_->next_move_ns = now_ns + kLeastBetweenMoves_ns;
+    mover_.add([state = state_] {
+      try {
+        state->move();
+      } catch (...) {
+        // It stays where it is.
+      }
+      const std::lock_guard lock(state->mutex);
+      state->moves = false;
+    });
   }
-  if (used_ + line.size() > 2 * kMostBytes) return;
-  if (::pwrite(memory_.get(), line.data(), line.size(), static_cast<off_t>(used_)) == static_cast<ssize_t>(line.size()))
-    used_ += line.size();
-}
-
-/// Moves what holds into new memory.
-void Said::make_room() {
-  const std::string text = text_in(memory_.get());
-  Lines lines = lines_of(std::string_view(text).substr(0, used_));
-  std::size_t bytes = 0;
-  for (const auto& [announced, line] : lines.announcements) bytes += line.size() + 1;
-  for (; bytes > kMostBytes / 2; lines.announcements.pop_front())
-    bytes -= lines.announcements.front().second.size() + 1;
-  std::string kept;
-  const auto keep = [&kept](std::string_view line) { kept.append(line).push_back('\n'); };
-  for (const auto& [number, context] : lines.contexts) keep(context.second);
-  for (const auto& [pid, line] : lines.commands) keep(line);
-  for (const auto& [announced, line] : lines.announcements) keep(line);
-  UniqueFd memory = memory_for_lines();
-  if (::pwrite(memory.get(), kept.data(), kept.size(), 0) != static_cast<ssize_t>(kept.size())) return;
-  if (moved_) moved_(memory.get());
-  memory_ = std::move(memory);
-  used_ = kept.size();
-  least_to_move_ = std::max<std::size_t>(1u << 20, 2 * used_);
+  return is_kept;
 }
 
 }  // namespace tracer::internal

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,17 +16,21 @@
 #include <tracer/announcement.hpp>
 #include <tracer/context.hpp>
 
+#include "base/accounts.hpp"
 #include "base/caller.hpp"
+#include "base/side_thread.hpp"
 #include "base/unique_fd.hpp"
 
 namespace tracer::internal {
 
 /// What clients have said of processes, in memory that outlives the service: announcements, the numbers of labels, and
-/// which processes are commands. Any thread.
+/// which processes are commands. Each is charged to its user as it is written; what finds no room ends with this
+/// process, and is counted. Any thread: what holds moves into new memory on a thread of its own.
 class Said {
  public:
-  /// Beyond it, the oldest announcements are given up.
-  static constexpr std::size_t kMostBytes = 64u << 20;
+  static constexpr std::size_t kMostBytes = 64u << 20;  ///< Of what holds.
+  /// The cause under which is counted what finds no room.
+  static constexpr std::string_view kFull = "said_full";
 
   struct Announced {
     Announcement announcement;
@@ -39,27 +43,28 @@ class Said {
   };
 
   /// Throws Error(kNoMemory).
-  Said();
-  explicit Said(UniqueFd memory);
+  explicit Said(std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>());
+  Said(UniqueFd memory, std::shared_ptr<Accounts> accounts);
+  ~Said();
+  Said(const Said&) = delete;
+  Said& operator=(const Said&) = delete;
   static Left read(int memory);
 
-  int memory() const noexcept { return memory_.get(); }
-  /// Called when what was said is kept in other memory from now on.
-  void when_moved(std::function<void(int memory)> moved) { moved_ = std::move(moved); }
+  int memory() const noexcept;
+  /// Called when what was said is kept in other memory from now on, on a thread of this.
+  void when_moved(std::function<void(int memory)> moved);
 
   void numbered(std::uint32_t number, const Context* context) noexcept;
   void announced(const Announcement& announcement, const Caller& caller) noexcept;
   void command(pid_t pid) noexcept;
 
  private:
-  void append(std::string line) noexcept;
-  void make_room();
+  bool append(std::string_view line, uid_t user);
 
-  std::mutex mutex_;
-  UniqueFd memory_;
-  std::size_t used_ = 0;
-  std::size_t least_to_move_ = 1u << 20;
-  std::function<void(int memory)> moved_;
+  struct State;
+  /// Shared with the thread that moves.
+  const std::shared_ptr<State> state_;
+  SideThread mover_;
 };
 
 }  // namespace tracer::internal

@@ -30,12 +30,30 @@ constexpr std::size_t kQueueBytes = 64u << 20;
 constexpr std::size_t kReadBytes = 64u << 10;
 constexpr int kAcceptsInARound = 64;
 constexpr int kLinesInARound = 16;
-constexpr std::size_t kKeptForRoot = 16;
 constexpr milliseconds kListenersRest{100};
 constexpr milliseconds kLook{1000};
 
 // What epoll says is which: below these are descriptors, from kFirstConnection on connections.
 constexpr std::uint64_t kFirstConnection = 1u << 30;
+
+/// Whose account an event is charged to while it waits.
+QueueState::OwnerOf owners_by(std::shared_ptr<Accounts> accounts) {
+  return [accounts = std::move(accounts), last = std::optional<uid_t>(), user = uid_t{0}](const Event& event) mutable {
+    std::optional<uid_t> uid;
+    visit(
+        [&uid](const auto& body) {
+          if constexpr (requires { body.process->uid; }) {
+            uid = body.process->uid;
+          } else if constexpr (requires { body.context->owner_uid; }) {
+            uid = body.context->owner_uid;
+          }
+        },
+        event);
+    if (uid == last) return user;
+    last = uid;
+    return user = accounts->user_of(uid);
+  };
+}
 
 milliseconds until(Service::Clock::time_point when, Service::Clock::time_point now) {
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(when - now));
@@ -47,15 +65,16 @@ Service::Service(Session& session, ServiceOptions options)
     : reader_(SessionAccess::reader(session)),
       options_(std::move(options)),
       host_(session.host()),
-      charges_(options_.limits, UserIds(options_.subordinate_ids)),
+      user_ids_(options_.subordinate_ids),
+      charges_(options_.limits, reader_->accounts()),
       proven_owners_(std::make_shared<ProvenOwners>(host_mount_namespace())),
-      hub_(host_, options_.limits, Ownership(UserIds(options_.subordinate_ids), proven_owners_)),
-      queue_(std::make_shared<QueueState>(QueueOptions{.capacity_bytes = kQueueBytes})),
+      hub_(host_, options_.limits, Ownership(user_ids_, proven_owners_), reader_->accounts()),
+      queue_(std::make_shared<QueueState>(QueueOptions{.capacity_bytes = kQueueBytes}, owners_by(reader_->accounts()))),
       mail_(std::make_shared<Mail>()),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       next_id_(kFirstConnection) {
   if (!epoll_) throw Error({ErrorCode::kNoMemory, errno, "can't make a descriptor to wait on", {}, {}});
-  reader_->use(UserIds(options_.subordinate_ids));
+  reader_->use(user_ids_);
   reader_->use(proven_owners_);
   if (options_.history) {
     ask_history_ = options_.history->begin_to_answer();
@@ -189,9 +208,10 @@ void Service::accept_from(Listener& listener) {
 void Service::admit(UniqueFd socket, bool admin) {
   auto peer = peer_of(socket.get(), admin);
   if (!peer) return;
-  const bool is_root = peer->uid == 0;
-  const std::size_t most = options_.limits.connections - (is_root ? 0 : kKeptForRoot);
-  const bool has_room = connections_.size() < most && charges_.take(peer->uid, Charged::kConnections, 1);
+  const CpuCharge charge(cpu_shares_, payer(peer->uid));
+  const bool has_room = connections_.size() < options_.limits.connections &&
+                        !cpu_shares_.is_far_beyond(payer(peer->uid), Clock::now()) &&
+                        charges_.take(peer->uid, Charged::kConnections, 1);
   if (!has_room) {
     ++refused_connections_;
     const std::string line = refusal_line(Error(
@@ -203,7 +223,7 @@ void Service::admit(UniqueFd socket, bool admin) {
   const uid_t uid = peer->uid;
   const std::uint64_t id = next_id_++;
   try {
-    Sight sight = sight_of(*peer, charges_.user_ids(), options_.sharing);
+    Sight sight = sight_of(*peer, user_ids_, options_.sharing);
     auto connection = std::make_unique<Connection>(id, std::move(socket), std::move(*peer), std::move(sight), charges_);
     epoll_event event{EPOLLIN, {.u64 = id}};
     connection->watched = EPOLLIN;
@@ -255,6 +275,7 @@ void Service::watch(Connection& connection) {
 
 void Service::serve(Connection& connection, std::uint32_t happened) {
   const std::uint64_t id = connection.id;
+  const CpuCharge charge(cpu_shares_, payer(connection.peer.uid));
   if ((happened & (EPOLLHUP | EPOLLERR)) != 0) return leave(connection);
   if ((happened & EPOLLOUT) != 0) write_to(connection);
   if (!connections_.contains(id)) return;
@@ -357,8 +378,6 @@ void Service::read_from(Connection& connection) {
 bool Service::take_lines(Connection& connection) {
   if (must_rest(connection)) return true;
   const std::uint64_t id = connection.id;
-  const uid_t uid = payer(connection.peer.uid);
-  const auto before = cpu_time_of_this_thread();
   int left = kLinesInARound;
   for (; left > 0 && connections_.contains(id); --left) {
     if (connection.busy || connection.has_reply() || connection.closing || connection.stream) break;
@@ -366,7 +385,6 @@ bool Service::take_lines(Connection& connection) {
     if (!line) break;
     handle(connection, *line);
   }
-  if (left != kLinesInARound) cpu_shares_.charge(uid, cpu_time_of_this_thread() - before, Clock::now());
   if (!connections_.contains(id)) return false;
   if (left == 0) pending_.push_back(id);
   if (connection.lines.too_long() && !connection.closing) {
@@ -464,6 +482,7 @@ void Service::deliver_filled() {
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;
     Connection& connection = *found->second;
+    const CpuCharge charge(cpu_shares_, payer(connection.peer.uid));
     const bool goes_on = take_lines(connection);
     if (!connections_.contains(id)) continue;
     if (!connection.gone) {

@@ -16,6 +16,7 @@
 #include <tracer/session.hpp>
 
 #include "base/unique_fd.hpp"
+#include "base/user_ids.hpp"
 #include "base/wakeup.hpp"
 #include "context/proven_owners.hpp"
 #include "dispatch/queue_state.hpp"
@@ -103,6 +104,7 @@ class Service {
   void keep_viewers();
   std::uint64_t welcome_newcomers();
   void deliver_filled();
+  void note_lost(std::span<const Event> events);
   void feed_sinks(std::span<const Event> events);
   /// It gets what lives when what was read so far has been taken.
   void ask_living(Newcomer newcomer);
@@ -121,12 +123,15 @@ class Service {
   /// `work` is done elsewhere, and gives the reply: on this thread, a moment later. Whatever it throws is a refusal.
   using Finish = std::function<std::string(Connection*)>;
   void ask(Connection& connection, Workers::Kind kind, std::function<Finish()> work);
-  std::string status_for(const Sight& sight, const Statistics& statistics) const;
+  /// `losses`: that are not told apart by users.
+  std::string status_for(const Sight& sight, const Statistics& statistics,
+                         std::map<std::string, std::uint64_t> losses) const;
 
   const std::shared_ptr<Reader> reader_;
   ServiceOptions options_;
   const HostInfo host_;
   const Clock::time_point began_ = Clock::now();
+  const UserIds user_ids_;
   Charges charges_;
   SessionHistory::Ask ask_history_;  ///< Empty: there is none.
   const std::shared_ptr<ProvenOwners> proven_owners_;

@@ -136,6 +136,13 @@ std::uint64_t Service::welcome_newcomers() {
   return events;
 }
 
+/// What its own queue has dropped, by whose it was.
+void Service::note_lost(std::span<const Event> events) {
+  for (const Event& event : events)
+    if (const auto* loss = event.get_if<Loss>(); loss != nullptr && loss->cause == kQueueFull)
+      charges_.note_lost(loss->uid.value_or(0), loss->count);
+}
+
 void Service::take_rounds() {
   std::vector<Event> events(kMostAtOnce);
   for (std::size_t all = 0; all < kMostInATurn;) {
@@ -161,6 +168,7 @@ void Service::take_rounds() {
     const std::size_t count = queue_->read(std::span(events).first(most), &taken_);
     if (count == 0) break;
     all += count;
+    note_lost(std::span(events).first(count));
     for (std::size_t i = 0; i < count; ++i) round_.push_back(std::exchange(events[i], {}));
   }
   if (!queue_ended_ && queue_->ended()) queue_ended_ = true;
@@ -179,6 +187,7 @@ void Service::take_events() {
         queue_->read(std::span(events).first(std::min(most, pushed - std::min(pushed, taken_))), &taken_);
     if (count == 0) break;
     all += count;
+    note_lost(std::span(events).first(count));
     hub_.deliver(std::span(events).first(count), Clock::now());
     feed_sinks(std::span(events).first(count));
     for (std::size_t i = 0; i < count; ++i) events[i] = {};

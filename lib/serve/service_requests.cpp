@@ -117,10 +117,7 @@ void Service::answer_one(Connection& connection, const R& request) {
   } else if constexpr (std::same_as<R, AnnounceRequest>) {
     std::optional<AnnouncementLimit> limit;
     if (peer.uid != 0) {
-      const auto account = charges_.accounts().find(charges_.charged(peer.uid));
-      const std::size_t held = account == charges_.accounts().end() ? 0 : account->second.of(Charged::kBytes);
-      const std::size_t most = charges_.limit(Charged::kBytes);
-      limit = {options_.limits.announcements_of_user, most - std::min(most, held)};
+      limit = {charges_.bytes_left(peer.uid)};
     }
     ask(connection, Workers::Kind::kFiles, [peer, request, reader, limit, keeping = options_.keeping] {
       require(peer, request);
@@ -226,8 +223,8 @@ void Service::answer_one(Connection& connection, const R& request) {
         [reader] { return [line = to_line(StatisticsReply{reader->statistics()})](Connection*) { return line; }; });
   } else if constexpr (std::same_as<R, StatusRequest>) {
     ask(connection, Workers::Kind::kSession, [this, reader]() -> Finish {
-      return [this, statistics = reader->statistics()](Connection* asker) {
-        return asker == nullptr ? std::string() : to_line(StatusReply{status_for(asker->sight, statistics)});
+      return [this, statistics = reader->statistics(), losses = reader->losses()](Connection* asker) {
+        return asker == nullptr ? std::string() : to_line(StatusReply{status_for(asker->sight, statistics, losses)});
       };
     });
   } else if constexpr (std::same_as<R, SnapshotRequest>) {
@@ -281,7 +278,7 @@ void Service::answer_one(Connection& connection, const R& request) {
     static_assert(std::same_as<R, SubscribeRequest>);
     const std::size_t capacity =
         std::clamp<std::size_t>(static_cast<std::size_t>(request.capacity_bytes.value_or(kDefaultCapacity)),
-                                kLeastCapacity, options_.limits.bytes_of_subscription);
+                                kLeastCapacity, options_.limits.bytes_of_subscription());
     if (!charges_.take(peer.uid, Charged::kSubscriptions, 1)) refuse_limit("subscriptions");
     if (!connection.subscription.set(kSubscriptionBytes)) {
       charges_.give_back(peer.uid, Charged::kSubscriptions, 1);
@@ -333,7 +330,23 @@ void Service::ask(Connection& connection, Workers::Kind kind, std::function<Fini
   });
 }
 
-std::string Service::status_for(const Sight& sight, const Statistics& statistics) const {
+namespace {
+
+template <class Counts>
+void append_counts(std::string& text, const Counts& counts) {
+  text += '{';
+  for (bool first = true; const auto& [cause, count] : counts) {
+    if (!std::exchange(first, false)) text += ',';
+    append_json_text(text, cause);
+    fmt::format_to(std::back_inserter(text), ":{}", count);
+  }
+  text += '}';
+}
+
+}  // namespace
+
+std::string Service::status_for(const Sight& sight, const Statistics& statistics,
+                                std::map<std::string, std::uint64_t> losses) const {
   std::string text = "{\"tracer_version\":";
   append_json_text(text, TRACER_VERSION);
   text += ",\"session_id\":";
@@ -348,26 +361,34 @@ std::string Service::status_for(const Sight& sight, const Statistics& statistics
   if (statistics.cost.memory_bytes) fmt::format_to(out, ",\"memory_bytes\":{}", *statistics.cost.memory_bytes);
   if (statistics.cost.kernel_memory_bytes)
     fmt::format_to(out, ",\"kernel_memory_bytes\":{}", *statistics.cost.kernel_memory_bytes);
-  text += "},\"losses\":{";
-  bool first = true;
-  for (const auto& [cause, count] : statistics.losses) {
-    if (!first) text += ',';
-    append_json_text(text, cause);
-    fmt::format_to(out, ":{}", count);
-    first = false;
-  }
-  text += "},\"users\":[";
-  first = true;
+  text += "},\"losses\":";
+  struct User {
+    Accounts::Account session;
+    Charges::Account service;
+  };
+  std::map<uid_t, User> users;
+  for (auto& [uid, account] : reader_->accounts()->all())
+    if (may_see(sight, {Audience::kOwner, uid})) users[uid].session = account;
   for (const auto& [uid, account] : charges_.accounts()) {
     if (!may_see(sight, {Audience::kOwner, uid})) continue;
-    const AnnouncementShares::Share announced = reader_->announcements_of(uid);
+    users[uid].service = account;
+    if (account.lost_events != 0) users[uid].session.lost[kServiceQueueFull] += account.lost_events;
+  }
+  for (const auto& [uid, user] : users)
+    for (const auto& [cause, count] : user.session.lost) losses[std::string(cause)] += count;
+  append_counts(text, losses);
+  text += ",\"users\":[";
+  for (bool first = true; const auto& [uid, user] : users) {
+    const Charges::Account& service = user.service;
     fmt::format_to(out,
                    "{}{{\"uid\":{},\"connections\":{},\"subscriptions\":{},\"labels\":{},\"bytes\":{},"
-                   "\"announcements\":{},\"dropped_events\":{},\"refused\":{}}}",
-                   first ? "" : ",", uid, account.of(Charged::kConnections), account.of(Charged::kSubscriptions),
-                   account.of(Charged::kLabels), account.of(Charged::kBytes) + announced.bytes, announced.count,
-                   account.dropped_events, account.refused);
-    first = false;
+                   "\"announcements\":{},\"dropped_events\":{},\"refused\":{},\"lost\":",
+                   std::exchange(first, false) ? "" : ",", uid, service.of(Charged::kConnections),
+                   service.of(Charged::kSubscriptions), service.of(Charged::kLabels),
+                   service.of(Charged::kBytes) + user.session.bytes, reader_->announcements_of(uid).count,
+                   service.dropped_events, service.refused);
+    append_counts(text, user.session.lost);
+    text += '}';
   }
   text += ']';
   if (sight.all) {

@@ -6,51 +6,58 @@
 
 #include <tracer/error.hpp>
 
-#include "base/context_fields.hpp"
+#include "base/heap_bytes.hpp"
+#include "base/process_schema.hpp"
 #include "context/layers.hpp"
 
 namespace tracer::internal {
 namespace {
 
-std::size_t bytes_of(const Context& context) {
-  std::size_t bytes = sizeof(Context) + 2 * sizeof(void*);
-  for (const ContextField& field : kContextFields)
-    if (context.*field.value) bytes += (context.*field.value)->size();
-  for (const Label& label : context.labels) bytes += sizeof label + label.name.size() + label.value.size();
-  // As it was said, and stamped.
-  return 2 * bytes;
-}
+/// As it was said, and stamped.
+std::size_t bytes_of(const Context& context) { return 2 * (sizeof(Context) + 2 * sizeof(void*) + heap_bytes(context)); }
 
 }  // namespace
 
 ContextTable::Refusal ContextTable::judge(const Context& context) const {
   if (numbers_.contains(context)) return Refusal::kNone;
   if (context.owner_uid) {
-    const auto known = of_user_.find(*context.owner_uid);
-    const Share held = known == of_user_.end() ? Share() : known->second;
-    const std::size_t bytes = bytes_of(context);
-    if (held.count >= most_of_user() || held.bytes + bytes > kMostBytesOfUser ||
-        of_users_.count >= std::max<std::size_t>(capacity_ - capacity_ / kRootsShare, 1) ||
-        of_users_.bytes + bytes > kMostBytesOfUsers)
-      return Refusal::kUser;
+    const uid_t user = accounts_->user_of(context.owner_uid);
+    if (!count_.has(user, 1) || !bytes_.has(user, bytes_of(context))) return Refusal::kUser;
   }
   return free_.empty() && contexts_.size() >= capacity_ ? Refusal::kFull : Refusal::kNone;
 }
 
-bool ContextTable::has_room(const Context& context) const {
+bool ContextTable::has_room(const Context& said) const {
+  Context context = said;
+  bound(context);
   const std::lock_guard lock(mutex_);
   return context == Context{} || judge(context) == Refusal::kNone;
 }
 
 bool ContextTable::is_crowded_for(const std::optional<uid_t>& user) const {
-  if (!user) return false;
-  const auto known = of_user_.find(*user);
-  return known != of_user_.end() &&
-         (2 * known->second.count > most_of_user() || 2 * known->second.bytes > kMostBytesOfUser);
+  return user && (count_.is_crowded_for(*user) || bytes_.is_crowded_for(*user));
 }
 
-std::uint32_t ContextTable::number_of(const Context& context) {
-  if (context == Context{}) return 0;
+ContextTable::Numbered& ContextTable::keep(std::uint32_t number, const Context& context) {
+  Context stamped = context;
+  stamp(stamped, Provenance::kLabel);
+  Numbered made{std::make_shared<const Context>(std::move(stamped)), {}};
+  if (context.owner_uid) made.user = accounts_->user_of(context.owner_uid);
+  made.bytes = bytes_of(context);
+  made.key = numbers_.emplace(context, number).first;
+  if (made.user) {
+    count_.hold(*made.user, 1);
+    bytes_.hold(*made.user, made.bytes);
+    accounts_->hold(*made.user, made.bytes);
+  }
+  return contexts_[number] = std::move(made);
+}
+
+std::uint32_t ContextTable::number_of(const Context& said) {
+  if (said == Context{}) return 0;
+  Context context = said;
+  bound(context);
+  if (context.labels_cut_bytes) accounts_->note_lost(accounts_->user_of(context.owner_uid), kLabelsCut);
   const std::lock_guard lock(mutex_);
   const auto known = numbers_.find(context);
   if (known != numbers_.end()) {
@@ -71,26 +78,12 @@ std::uint32_t ContextTable::number_of(const Context& context) {
                  "more distinct labels at one time than max_contexts",
                  "raise SessionOptions::max_contexts",
                  {}});
-  Context stamped = context;
-  stamp(stamped, Provenance::kLabel);
-  Numbered made{std::make_shared<const Context>(std::move(stamped)), {}, 1};
-  made.user = context.owner_uid;
-  made.bytes = bytes_of(context);
-  if (made.user) of_user_.try_emplace(*made.user);
   const auto number = free_.empty() ? static_cast<std::uint32_t>(contexts_.size()) : free_.back();
   // A number that is given back has room then: that can't be refused.
   free_.reserve(contexts_.size() + 1);
   if (number == contexts_.size()) contexts_.emplace_back();
-  made.key = numbers_.emplace(context, number).first;
+  keep(number, context).uses = 1;
   if (!free_.empty()) free_.pop_back();
-  if (made.user) {
-    Share& share = of_user_[*made.user];
-    ++share.count;
-    share.bytes += made.bytes;
-    ++of_users_.count;
-    of_users_.bytes += made.bytes;
-  }
-  contexts_[number] = std::move(made);
   if (changed_) changed_(number, &context);
   return number;
 }
@@ -104,13 +97,9 @@ bool ContextTable::restore(std::uint32_t number, const Context& context) {
   }
   if (contexts_[number].stamped) return false;
   std::erase(free_, number);
-  Context stamped = context;
-  stamp(stamped, Provenance::kLabel);
-  Numbered made{std::make_shared<const Context>(std::move(stamped)), {}, 0};
+  Numbered& made = keep(number, context);
   made.was_held = true;
-  made.key = numbers_.emplace(context, number).first;
   become_idle(made, 0);
-  contexts_[number] = std::move(made);
   idle_.insert(number);
   free_.reserve(contexts_.size() + 1);
   return true;
@@ -147,11 +136,9 @@ void ContextTable::end_use(std::uint32_t number, std::uint64_t position, bool wa
 void ContextTable::free(std::uint32_t number) {
   const Numbered& numbered = contexts_[number];
   if (numbered.user) {
-    const auto share = of_user_.find(*numbered.user);
-    share->second.bytes -= numbered.bytes;
-    if (--share->second.count == 0) of_user_.erase(share);
-    --of_users_.count;
-    of_users_.bytes -= numbered.bytes;
+    count_.give_back(*numbered.user, 1);
+    bytes_.give_back(*numbered.user, numbered.bytes);
+    accounts_->release(*numbered.user, numbered.bytes);
   }
   numbers_.erase(numbered.key);
   contexts_[number] = {};

@@ -20,23 +20,28 @@
 #include <tracer/context.hpp>
 #include <tracer/process.hpp>
 
+#include "base/accounts.hpp"
+#include "base/fair_room.hpp"
+
 namespace tracer::internal {
 
 /// The numbers by which the kernel side knows contexts. 0 stands for no labels at all. A number whose every use is over
 /// is idle; once nothing living has it either, it is forgotten and may be given again. What a service's user has said,
-/// by its `owner_uid`, is bounded for each of them and for all. Any thread.
+/// by its `owner_uid`, is charged to that user. Any thread.
 class ContextTable {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit ContextTable(std::size_t capacity) : capacity_(capacity) {}
+  static constexpr std::size_t kRootsShare = 8;                ///< This part is kept from users.
+  static constexpr std::size_t kMostBytesOfUsers = 64u << 20;  ///< Texts of all users.
 
-  static constexpr std::size_t kUsersShare = 4;                 ///< One user gets this part of the table at most.
-  static constexpr std::size_t kRootsShare = 8;                 ///< This part is kept from users.
-  static constexpr std::size_t kMostBytesOfUser = 16u << 20;    ///< Of texts.
-  static constexpr std::size_t kMostBytesOfUsers = 128u << 20;  ///< Of all users.
+  explicit ContextTable(std::size_t capacity)
+      : capacity_(capacity), count_(std::max<std::size_t>(capacity - capacity / kRootsShare, 1)) {}
 
-  /// The number of these labels; new ones get a free one. Counts as a use. Throws Error: kInvalidArgument when the
+  /// Before users say anything.
+  void use(std::shared_ptr<Accounts> accounts) { accounts_ = std::move(accounts); }
+
+  /// The number of these labels, as bound() leaves them; new ones get a free one. Counts as a use. Throws Error: kInvalidArgument when the
   /// table is full, kServiceRefused when that is so for the user.
   std::uint32_t number_of(const Context& context);
   /// The number that an earlier process gave these labels, which something living may have. Before all others, and each
@@ -81,20 +86,17 @@ class ContextTable {
     Clock::time_point idle_since = {};
     bool seen_unused = false;  ///< By settled().
     bool was_held = false;     ///< Something may have got the number.
-    std::optional<uid_t> user = {};
-    std::size_t bytes = 0;
-  };
-  struct Share {
-    std::size_t count = 0;
+    std::optional<uid_t> user = {};  ///< Whose account is charged; absent: nobody's.
     std::size_t bytes = 0;
   };
   enum class Refusal : std::uint8_t { kNone, kUser, kFull };
 
+  /// With the number's room made.
+  Numbered& keep(std::uint32_t number, const Context& context);
   void become_idle(Numbered& numbered, std::uint64_t position);
   void end_use(std::uint32_t number, std::uint64_t position, bool was_held) noexcept;
   void free(std::uint32_t number);
   Refusal judge(const Context& context) const;
-  std::size_t most_of_user() const { return std::max<std::size_t>(capacity_ / kUsersShare, 1); }
   /// More than half of what the user may have is taken.
   bool is_crowded_for(const std::optional<uid_t>& user) const;
   std::size_t taken() const { return contexts_.size() - free_.size(); }
@@ -105,8 +107,9 @@ class ContextTable {
   Numbers numbers_;
   std::vector<Numbered> contexts_{{Process::no_context(), {}, 1}};
   std::vector<std::uint32_t> free_;
-  std::map<uid_t, Share> of_user_;
-  Share of_users_;
+  std::shared_ptr<Accounts> accounts_ = std::make_shared<Accounts>();
+  FairRoom count_;  ///< Of users.
+  FairRoom bytes_{kMostBytesOfUsers};
   std::set<std::uint32_t> idle_;
 };
 

@@ -104,19 +104,26 @@ void Housekeeper::snapshot(Correlator::Folding folding, bool with_host) {
 void Housekeeper::report_losses() {
   if (source_.ends_itself()) return;
   const Losses said = source_.says_losses() ? source_.counters().losses : Losses();
-  for (const auto& [cause, all] : session_.losses()) {
-    const auto known = said.find(cause);
-    const std::uint64_t count = all - (known == said.end() ? 0 : std::min(all, known->second));
-    std::uint64_t& reported = reported_losses_[cause];
+  const auto report = [this](std::uint64_t& reported, std::uint64_t count, const std::string& cause,
+                             std::optional<uid_t> user) {
     if (count > reported) {
       Loss loss;
       loss.time_ns = boot_time_ns();
       loss.cause = cause;
       loss.count = count - reported;
+      loss.uid = user;
       pipeline_.add(std::move(loss));
     }
     reported = count;
+  };
+  for (const auto& [cause, all] : session_.losses()) {
+    const auto known = said.find(cause);
+    const std::uint64_t count = all - (known == said.end() ? 0 : std::min(all, known->second));
+    report(reported_losses_[cause], count, cause, std::nullopt);
   }
+  for (const auto& [user, account] : session_.accounts()->all())
+    for (const auto& [cause, count] : account.lost)
+      report(reported_of_users_[{user, cause}], count, std::string(cause), user);
 }
 
 void Housekeeper::keep_to_budget() {
@@ -175,7 +182,9 @@ void Housekeeper::end() {
   SessionEnd end;
   end.time_ns = boot_time_ns();
   end.exits_delivered = pipeline_.exits();
-  for (const auto& [cause, count] : session_.losses()) end.losses += count;
+  Losses losses = session_.losses();
+  session_.accounts()->count_losses(losses);
+  for (const auto& [cause, count] : losses) end.losses += count;
   const OwnCost cost = session_.cost();
   end.cost_cpu_ns = cost.cpu_ns;
   end.cost_kernel_ns = cost.kernel_ns;

@@ -7,10 +7,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <memory>
 #include <vector>
 
 #include <tracer/session.hpp>
 
+#include "base/accounts.hpp"
 #include "base/counter.hpp"
 #include "session/budget.hpp"
 #include "session/pipeline.hpp"
@@ -34,7 +38,9 @@ class Housekeeper {
   /// What the session knows as a whole.
   class View {
    public:
+    /// But for those of users, which accounts() has.
     virtual std::map<std::string, std::uint64_t> losses() const = 0;
+    virtual const std::shared_ptr<Accounts>& accounts() const = 0;
     virtual OwnCost cost() const = 0;
     virtual std::uint64_t reader_cpu_ns() const = 0;
     virtual std::vector<ContextTotals> totals() const = 0;
@@ -88,6 +94,7 @@ class Housekeeper {
   Clock::time_point next_{};
   Clock::time_point next_losses_{};
   std::map<std::string, std::uint64_t> reported_losses_;
+  std::map<std::pair<uid_t, std::string_view>, std::uint64_t> reported_of_users_;
   Counter snapshots_cpu_ns_;
 };
 

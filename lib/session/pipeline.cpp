@@ -27,9 +27,7 @@ namespace {
   const bool all = refusal == Refusal::kFull;
   throw Error({ErrorCode::kServiceRefused,
                0,
-               all                          ? "too many announcements of all users"
-               : refusal == Refusal::kBytes ? "too many bytes of announcements of your user"
-                                            : "too many announcements of your user",
+               all ? "too many announcements of all users" : "too many bytes of announcements of your user",
                all ? "try again later" : "let some expire, or ask for a higher limit in tracerd.toml",
                {}});
 }
@@ -215,7 +213,6 @@ std::vector<Event> Pipeline::take_batch(std::vector<Event> room) {
     }
   }
   batch_.clear();
-  findings_unsaid_.set(insight_->unsaid());
   return hidden(std::move(room));
 }
 
@@ -248,7 +245,6 @@ void Pipeline::count_losses(std::map<std::string, std::uint64_t>& losses) const 
   note("process_forgotten", correlator_.forgotten() + replay_filter_.forgotten());
   note("cgroup_forgotten", correlator_.cgroups_forgotten());
   note("out_of_memory", out_of_memory_.value());
-  note("findings_full", findings_unsaid_.value());
 }
 
 }  // namespace tracer::internal

@@ -160,7 +160,6 @@ class Pipeline final : public Feed {
   std::unordered_set<std::uint32_t> begun_;  ///< Pids of what began since take_begun(), and lives.
   Counter exits_;
   Counter out_of_memory_;
-  Counter findings_unsaid_;
 };
 
 }  // namespace tracer::internal

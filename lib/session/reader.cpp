@@ -35,11 +35,12 @@ std::size_t most_remembered(const SessionOptions& options) {
 }
 
 /// A recording that has findings keeps its own.
-std::unique_ptr<Insight> insight_of(const SessionOptions& options, Source& source) {
+std::unique_ptr<Insight> insight_of(const SessionOptions& options, Source& source,
+                                    const std::shared_ptr<Accounts>& accounts) {
   if (!options.findings || !source.wants_findings()) return nullptr;
   const HostInfo& host = source.host();
   KernelSide* const kernel = source.kernel_side();
-  auto insight = std::make_unique<Insight>(host.cpu_count, kernel == nullptr ? nullptr : kernel->scope_counts());
+  auto insight = std::make_unique<Insight>(host.cpu_count, kernel == nullptr ? nullptr : kernel->scope_counts(), accounts);
   // What is full now says nothing of events of another time, or of another host.
   if (source.tracker() != nullptr || source.desk() != nullptr) insight->ask_for_space();
   if (!options.history.empty()) insight->use(std::make_unique<SessionHistory>(options.history), host.wall_offset_ns);
@@ -75,11 +76,12 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       desk_(source_->desk()),
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
-      pipeline_(rules_of(options_, contexts_, host, rule_problems_), options_.filter, source_->filters(),
-                most_remembered(options_), source_->questions(), insight_of(options_, *source_),
+      pipeline_(rules_of(options_, contexts_, host, accounts_, rule_problems_), options_.filter, source_->filters(),
+                most_remembered(options_), source_->questions(), insight_of(options_, *source_, accounts_),
                 followed_of(*source_, options_), options_.hash_paths ? std::make_unique<HashedNames>() : nullptr),
       housekeeper_(options_, *source_, pipeline_, *this),
       label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }) {
+  contexts_->use(accounts_);
   // Whoever polls may be the one who reads the queue.
   if (options_.reader == tracer::Reader::kPoll) outlets_.hurry();
 }
@@ -427,8 +429,9 @@ std::optional<Reader::OpenLabel> Reader::open_label(const Context& context, cons
 /// Where all numbers are taken, waits until some that are idle were given back.
 std::uint32_t Reader::number_of(const Context& context) {
   constexpr auto kPause = milliseconds(10);
-  constexpr auto kLongest = std::chrono::seconds(2);
-  const auto until = Housekeeper::Clock::now() + kLongest;
+  // A service's other users wait as long.
+  const auto longest = context.owner_uid ? milliseconds(100) : milliseconds(2000);
+  const auto until = Housekeeper::Clock::now() + longest;
   while (!contexts_->has_room(context) && contexts_->is_crowded() && state_.load() == State::kRunning &&
          !in_callback() && Housekeeper::Clock::now() < until) {
     {
@@ -609,6 +612,7 @@ Statistics Reader::statistics() const {
   statistics.losses = counters.losses;
   statistics.missed_at_most = counters.missed_at_most;
   pipeline_.count_losses(statistics.losses);
+  accounts_->count_losses(statistics.losses);
   return statistics;
 }
 

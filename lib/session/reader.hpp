@@ -48,6 +48,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// Whose subordinate user ids are whose. Before start().
   void use(UserIds user_ids) {
     const std::lock_guard turn(turn_);
+    accounts_->use(user_ids);
     pipeline_.use(std::move(user_ids));
   }
   /// For whom processes of root are noted that work for a user. Before start().
@@ -102,6 +103,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// `limit`: see Pipeline::announce().
   void announce(const Announcement& announcement, const Caller& caller,
                 const std::optional<AnnouncementLimit>& limit = {});
+  /// What users make the session keep, and have lost. From any thread.
+  const std::shared_ptr<Accounts>& accounts() const noexcept override { return accounts_; }
   /// What this user holds. From any thread.
   AnnouncementShares::Share announcements_of(uid_t uid) { return pipeline_.announcements_of(uid); }
   struct OpenLabel {
@@ -178,6 +181,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   Tracker* const tracker_;         ///< Null: the source follows nothing by itself.
   KernelSide* const kernel_side_;  ///< Null: the source has none.
   Desk* const desk_;               ///< Null: the session's callers are answered here.
+  const std::shared_ptr<Accounts> accounts_ = std::make_shared<Accounts>();
   const std::shared_ptr<ContextTable> contexts_;
   Alarm alarm_;
   Outlets outlets_;

@@ -38,9 +38,10 @@ HostInfo host_of(const Source& source) {
 }
 
 Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts, const HostInfo& host,
-                           std::vector<Problem>& skipped) {
+                           std::shared_ptr<Accounts> accounts, std::vector<Problem>& skipped) {
   Correlator::Rules rules;
   rules.key_origin = {host.boot_id, host.session_id};
+  rules.accounts = std::move(accounts);
   rules.tools = rules_in<ToolRules>(options.tool_rules);
   rules.secrets = rules_in<SecretRules>(options.secret_rules);
   rules.engines = rules_in<EngineRules>(options.engine_rules, &skipped);

@@ -23,6 +23,7 @@ HostInfo host_of(const Source& source);
 /// `contexts`: those behind the records' context ids; null: there are none. Mistakes in rules for engines are added to
 /// `skipped`. Throws Error: kInvalidRules, kFileUnreadable.
 Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts, const HostInfo& host,
+                           std::shared_ptr<Accounts> accounts,
                            std::vector<Problem>& skipped);
 bool wanted(const SessionOptions& options, Family family);
 

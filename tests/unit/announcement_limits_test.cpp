@@ -105,8 +105,9 @@ TEST_CASE("a user's announcements are charged before they are accepted, and give
   constexpr uid_t kAlice = 1000;
   constexpr uid_t kBob = 1001;
   const internal::UserIds user_ids;
-  AnnouncementShares shares(4);
-  internal::Announcements announcements(4, user_ids, shares);
+  const auto accounts = std::make_shared<internal::Accounts>(internal::UserIds({{kAlice, 200'000, 10}}));
+  AnnouncementShares shares(8, accounts);
+  internal::Announcements announcements(8, user_ids, shares);
   const auto announced = [](const std::string& folder, uid_t uid, std::uint64_t expires_after_ns = 100) {
     internal::Announced one;
     one.key = "d" + folder;
@@ -115,27 +116,34 @@ TEST_CASE("a user's announcements are charged before they are accepted, and give
     one.uid = uid;
     return one;
   };
-  const auto add = [&](internal::Announced one, std::size_t count, std::size_t bytes) {
-    const auto refusal = shares.take(one.cost(), internal::AnnouncementLimit{count, bytes});
+  const auto add = [&](internal::Announced one, std::size_t bytes) {
+    const auto refusal = shares.take(one.cost(), internal::AnnouncementLimit{bytes});
     if (refusal == Refusal::kNone) REQUIRE(announcements.add(std::move(one), 1));
     return refusal;
   };
   const std::size_t bytes = announced("/a", kAlice).cost().bytes;
-  CHECK(add(announced("/a", kAlice), 2, 3 * bytes) == Refusal::kNone);
-  CHECK(add(announced("/a", kAlice), 2, 3 * bytes) == Refusal::kNone);  // Replaced.
+  CHECK(add(announced("/a", kAlice), 3 * bytes) == Refusal::kNone);
+  CHECK(add(announced("/a", kAlice), 3 * bytes) == Refusal::kNone);  // Replaced.
   CHECK(shares.of(kAlice).count == 1);
   CHECK(shares.of(kAlice).bytes == bytes);
-  CHECK(add(announced("/b", kAlice), 2, 2 * bytes - 1) == Refusal::kBytes);
-  CHECK(add(announced("/b", kAlice), 2, 2 * bytes) == Refusal::kNone);
-  CHECK(add(announced("/c", kAlice), 2, 9 * bytes) == Refusal::kCount);
-  // Another user is not touched, but for what is there for all.
-  CHECK(add(announced("/c", kBob), 9, 9 * bytes) == Refusal::kNone);
-  CHECK(add(announced("/d", kBob), 9, 9 * bytes) == Refusal::kNone);
-  CHECK(add(announced("/e", kBob), 9, 9 * bytes) == Refusal::kFull);
+  CHECK(accounts->all().at(kAlice).bytes == bytes);
+  CHECK(add(announced("/b", kAlice), 2 * bytes - 1) == Refusal::kBytes);
+  // Subordinate ids have no account of their own.
+  CHECK(add(announced("/b", 200'001), 2 * bytes - 1) == Refusal::kBytes);
+  CHECK(add(announced("/b", 200'001), 2 * bytes) == Refusal::kNone);
+  CHECK(shares.of(kAlice).count == 2);
+  // As many as are free.
+  CHECK(add(announced("/c", kAlice), 9 * bytes) == Refusal::kNone);
+  CHECK(add(announced("/d", kAlice), 9 * bytes) == Refusal::kNone);
+  CHECK(add(announced("/e", 200'002), 9 * bytes) == Refusal::kFull);
+  CHECK(add(announced("/e", kBob), 9 * bytes) == Refusal::kNone);
+  CHECK(add(announced("/f", kBob), 9 * bytes) == Refusal::kNone);
+  CHECK(add(announced("/g", kBob), 9 * bytes) == Refusal::kFull);
   announcements.expire(1000);
   CHECK(announcements.empty());
   CHECK(shares.of(kAlice).count == 0);
   CHECK(shares.of(kBob).bytes == 0);
+  CHECK(accounts->all().empty());
 }
 
 TEST_CASE("one process has no more than 256 patterns for arguments below it, and a program is compared with 1,024") {

@@ -70,8 +70,14 @@ TEST_CASE("labels are kept by name; their number and length are bounded") {
   CHECK(context.provenance.labels == Provenance::kInferred);
   for (int i = 0; i < 1000; ++i)
     say_label(context, "n" + std::to_string(i), std::string(1u << 20, 'x'), Provenance::kLabel);
-  CHECK(context.labels.size() == kMostLabels);
-  for (const Label& label : context.labels) CHECK(label.value.size() <= kMostValueBytes);
+  std::size_t bytes = 0;
+  for (const Label& label : context.labels) bytes += label.name.size() + label.value.size();
+  CHECK(bytes <= kMostLabelBytes);
+  CHECK(context.labels_cut_bytes.value_or(0) != 0);
+  Context many;
+  for (int i = 100; i < 200; ++i) say_label(many, "n" + std::to_string(i), "1", Provenance::kLabel);
+  CHECK(many.labels.size() == kMostLabels);
+  CHECK(many.labels_cut_bytes == 36 * 5u);
 }
 
 TEST_CASE("a task inherits its run, not what the task around it is called") {

@@ -55,10 +55,13 @@ TEST_CASE("one user's labels leave room for others, and idle ones of a crowded u
     context.owner_uid = uid;
     return context;
   };
+  const auto accounts = std::make_shared<internal::Accounts>(internal::UserIds({{1000, 200'000, 65'536}}));
   ContextTable table(64);
+  table.use(accounts);
   std::vector<std::uint32_t> numbers;
-  for (std::size_t n = 0; n < 64 / ContextTable::kUsersShare; ++n)
-    numbers.push_back(table.number_of(of_user(1000, std::to_string(n))));
+  // Half of what root leaves, whichever of its ids says it.
+  for (std::size_t n = 0; n < 64 / 8 * 7 / 2; ++n)
+    numbers.push_back(table.number_of(of_user(n % 2 == 0 ? 1000 : static_cast<uid_t>(200'000 + n), std::to_string(n))));
   const auto code_of = [&](const Context& context) {
     CHECK_FALSE(table.has_room(context));
     try {
@@ -69,7 +72,9 @@ TEST_CASE("one user's labels leave room for others, and idle ones of a crowded u
     return ErrorCode{};
   };
   CHECK(code_of(of_user(1000, "more")) == ErrorCode::kServiceRefused);
-  CHECK(table.number_of(of_user(1000, "3")) == numbers[3]);
+  CHECK(code_of(of_user(200'100, "more")) == ErrorCode::kServiceRefused);
+  CHECK(table.number_of(of_user(1000, "2")) == numbers[2]);
+  CHECK(accounts->all().at(1000).bytes != 0);
   table.number_of(of_user(1001, "0"));
   CHECK_FALSE(table.is_crowded());
   table.give_back(numbers[0], kEnd);
@@ -77,14 +82,39 @@ TEST_CASE("one user's labels leave room for others, and idle ones of a crowded u
   CHECK(table.idle(kEnd, later()) == Numbers{numbers[0]});
   REQUIRE(forget(table, numbers[0]));
   table.number_of(of_user(1000, "more"));
-  // By bytes, too.
-  Context large = of_user(1002, "large");
-  large.labels = {{"a", std::string(ContextTable::kMostBytesOfUser, 'x')}};
-  CHECK(code_of(large) == ErrorCode::kServiceRefused);
-  // All users together leave some for root.
-  for (uid_t uid = 2000; table.has_room(of_user(uid, "0")); ++uid) table.number_of(of_user(uid, "0"));
+  // Each further user finds room, and all together leave some for root.
+  for (uid_t uid = 2000; uid < 2003; ++uid) CHECK_NOTHROW(table.number_of(of_user(uid, "0")));
+  for (uid_t uid = 2000; uid < 2100 && table.has_room(of_user(uid, "1")); ++uid) table.number_of(of_user(uid, "1"));
   CHECK_FALSE(table.is_full());
   CHECK_NOTHROW(table.number_of(task("root's")));
+}
+
+TEST_CASE("texts of labels are bounded, marked and counted, never refused") {
+  const auto accounts = std::make_shared<internal::Accounts>();
+  ContextTable table(10);
+  table.use(accounts);
+  Context context = task("X");
+  context.owner_uid = 1000;
+  context.labels = {};
+  for (int n = 0; n < 64; ++n)
+    context.labels.push_back({"label-" + std::to_string(100 + n), "v" + std::string(999, 'x')});
+  context.run = std::string(1000, 'r') + std::string(100'000, 'y');
+  const auto kept = table.at(table.number_of(context));
+  std::size_t bytes = 0;
+  for (const Label& label : kept->labels) bytes += label.name.size() + label.value.size();
+  CHECK(bytes <= 4096);
+  CHECK(bytes > 4000);
+  CHECK(kept->labels.front() == context.labels.front());
+  CHECK(kept->labels.back().value.ends_with("…"));
+  CHECK(kept->labels_cut_bytes.value_or(0) > 55'000);
+  CHECK(kept->run->size() <= 1024);
+  CHECK(kept->run->ends_with("…"));
+  CHECK(accounts->all().at(1000).lost.at("labels_cut") == 1);
+  // At a character.
+  Context wide = task("Y");
+  wide.sample = std::string(1021 - 1, 'a') + "ä" + std::string(100, 'b');
+  CHECK(*table.at(table.number_of(wide))->sample == std::string(1020, 'a') + "…");
+  CHECK_FALSE(table.at(table.number_of(wide))->labels_cut_bytes);
 }
 
 TEST_CASE("an idle number keeps its meaning until it is forgotten, and is given again then") {

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <numeric>
@@ -160,6 +161,50 @@ TEST_CASE("a queue of no bytes is refused") {
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::kInvalidArgument);
   }
+}
+
+TEST_CASE("where owners are told apart, who holds most of a full queue loses the oldest") {
+  constexpr uid_t kAlice = 1000;
+  constexpr uid_t kBob = 1001;
+  Context full;
+  full.labels = {{"a", std::string(4000, 'x')}};
+  const auto of = [&](uid_t uid, std::uint64_t time, const Context& context = {}) {
+    return Event(ProcessStart{time, build::process({.pid = 1, .start_ns = time, .uid = uid, .context = context}), {}});
+  };
+  const std::size_t each = of(kAlice, 1).charge_bytes();
+  QueueState queue({.capacity_bytes = 20 * each},
+                   [](const Event& event) { return *event.get_if<ProcessStart>()->process->uid; });
+  for (std::uint64_t time = 1; time <= 5; ++time) push(queue, of(kAlice, time));
+  for (std::uint64_t time = 6; time <= 1000; ++time) push(queue, of(kBob, time, full));
+  push(queue, of(kAlice, 1001));
+  // No more positions are passed than were asked for.
+  std::uint64_t left = 0;
+  std::array<Event, 3> some;
+  REQUIRE(queue.read(some, &left) == 3);
+  CHECK(left <= 3);
+  const Loss* loss = some[0].get_if<Loss>();
+  REQUIRE(loss != nullptr);
+  CHECK(loss->uid == kBob);
+  CHECK(loss->first_ns == 6);
+  std::vector<Event> all(some.begin() + 1, some.end());
+  // Also where a read passes nothing but what was dropped.
+  while (left < 1001) {
+    const std::size_t count = queue.read(some, &left);
+    all.insert(all.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  std::vector<std::uint64_t> of_alice;
+  std::vector<std::uint64_t> of_bob;
+  for (const Event& event : all)
+    (*event.get_if<ProcessStart>()->process->uid == kAlice ? of_alice : of_bob).push_back(event.time_ns());
+  CHECK(of_alice == std::vector<std::uint64_t>{1, 2, 3, 4, 5, 1001});
+  CHECK(of_bob.size() + loss->count == 995);
+  CHECK(std::is_sorted(of_bob.begin(), of_bob.end()));
+  CHECK(of_bob.back() == 1000);
+  CHECK_FALSE(readable(queue));
+  // What events share is charged once.
+  const auto shared = build::process({.pid = 1, .start_ns = 1, .uid = kBob, .context = full});
+  for (std::uint64_t time = 1; time <= 15; ++time) push(queue, Event(ProcessStart{time, shared, {}}));
+  CHECK(queue.dropped() == loss->count);
 }
 
 TEST_CASE("an ended queue gives what is left, takes nothing, stays readable and does not wait") {

@@ -229,21 +229,22 @@ TEST_CASE("a filter that nobody has for a while is forgotten, and its stream is 
 }
 
 TEST_CASE("filters of a user are bounded: those that nobody has go first") {
-  Service service({.subscriptions_of_user = 4});
+  constexpr auto kMost = static_cast<pid_t>(ServeLimits::kFiltersOfUser);
+  Service service;
   std::vector<std::unique_ptr<Subscriber>> used;
   const auto subscribe = [&](pid_t pid) {
     return std::make_unique<Subscriber>(service.hub, service.charges, kAliceSees,
                                         Hub::Wish{.filter = Filter().include_tree(pid)});
   };
   for (pid_t pid = 1; pid <= 1000; ++pid) subscribe(pid);
-  CHECK(service.hub.views() == 4);
-  for (pid_t pid = 1; pid <= 4; ++pid) used.push_back(subscribe(pid));
-  CHECK(service.hub.views() == 4);
-  CHECK(refused(service, {.filter = Filter().include_tree(5)}) == ErrorCode::kServiceRefused);
-  CHECK(refused(service, {.filter = Filter().include_tree(4)}) == ErrorCode{});
+  CHECK(service.hub.views() == ServeLimits::kFiltersOfUser);
+  for (pid_t pid = 1; pid <= kMost; ++pid) used.push_back(subscribe(pid));
+  CHECK(service.hub.views() == ServeLimits::kFiltersOfUser);
+  CHECK(refused(service, {.filter = Filter().include_tree(kMost + 1)}) == ErrorCode::kServiceRefused);
+  CHECK(refused(service, {.filter = Filter().include_tree(kMost)}) == ErrorCode{});
   // Root's are not bounded so.
   std::vector<std::unique_ptr<Subscriber>> of_root;
-  for (pid_t pid = 1; pid <= 8; ++pid)
+  for (pid_t pid = 1; pid <= 2 * kMost; ++pid)
     of_root.push_back(std::make_unique<Subscriber>(service.hub, service.charges, kRootSees,
                                                    Hub::Wish{.filter = Filter().include_tree(pid)}));
 }

@@ -529,14 +529,32 @@ TEST_CASE("recent events of all users are bounded: who holds most loses first") 
 
 TEST_CASE("what subordinate user ids hold is charged to their user") {
   ServeLimits limits;
-  limits.connections_of_user = 2;
-  Charges charges(limits, UserIds({{kAlice, 100000, 10}}));
-  CHECK(charges.take(kAlice, Charged::kConnections, 1));
-  CHECK(charges.take(100003, Charged::kConnections, 1));
-  CHECK_FALSE(charges.take(100004, Charged::kConnections, 1));
-  CHECK(charges.take(kBob, Charged::kConnections, 1));
-  charges.give_back(100003, Charged::kConnections, 1);
-  CHECK(charges.take(100004, Charged::kConnections, 1));
+  limits.bytes_of_user = 2;
+  Charges charges(limits, std::make_shared<Accounts>(UserIds({{kAlice, 100000, 10}})));
+  CHECK(charges.take(kAlice, Charged::kBytes, 1));
+  CHECK(charges.take(100003, Charged::kBytes, 1));
+  CHECK_FALSE(charges.take(100004, Charged::kBytes, 1));
+  CHECK(charges.take(kBob, Charged::kBytes, 1));
+  charges.give_back(100003, Charged::kBytes, 1);
+  CHECK(charges.take(100004, Charged::kBytes, 1));
+}
+
+TEST_CASE("a user may have as many connections as are free, and root always some") {
+  ServeLimits limits;
+  limits.connections = 100 + Charges::kConnectionsOfRoot;
+  Charges charges(limits);
+  const auto take_all = [&charges](uid_t uid) {
+    std::size_t taken = 0;
+    while (charges.take(uid, Charged::kConnections, 1)) ++taken;
+    return taken;
+  };
+  CHECK(take_all(kAlice) == 50);
+  CHECK(take_all(kBob) == 25);
+  CHECK(take_all(kAlice) == 0);
+  for (uid_t uid = 5000; uid < 5003; ++uid) CHECK(take_all(uid) > 0);
+  CHECK(charges.take(0, Charged::kConnections, Charges::kConnectionsOfRoot));
+  charges.give_back(kAlice, Charged::kConnections, 50);
+  CHECK(take_all(kAlice) > 20);
 }
 
 TEST_CASE("a user's clients share what the user may hold; another user is not touched") {
@@ -579,7 +597,7 @@ TEST_CASE("findings are kept in their last state, for who may see them") {
   Finding finding;
   finding.subject = "task";
   finding.context = std::make_shared<const Context>(context);
-  for (std::uint64_t i = 1; i <= KeptFindings::kMostOfOwner + 10; ++i) {
+  for (std::uint64_t i = 1; i <= KeptFindings::kMostSeen + 10; ++i) {
     finding.finding_key = Key{i};
     finding.time_ns = i;
     hub.deliver(std::vector<Event>{Event(finding)}, Clock::now());
@@ -587,30 +605,34 @@ TEST_CASE("findings are kept in their last state, for who may see them") {
   finding.state = "closed";
   finding.time_ns = 1u << 20;
   hub.deliver(std::vector<Event>{Event(finding)}, Clock::now());
-  CHECK(hub.findings(kAliceSees, 0).size() == KeptFindings::kMostOfOwner);
+  const std::vector<Finding> seen = hub.findings(kAliceSees, 0);
+  CHECK(seen.size() > 1000);
+  CHECK(seen.size() <= KeptFindings::kMostSeen);
+  CHECK(seen.back().state == "closed");
   CHECK(hub.findings(kAliceSees, 1u << 20).size() == 1);
-  CHECK(hub.findings(kAliceSees, 1u << 20)[0].state == "closed");
   CHECK(hub.findings(kBobSees, 0).empty());
 }
 
-TEST_CASE("one user's findings push out nobody else's, and all together are bounded") {
-  KeptFindings findings;
-  const auto note = [&](std::uint64_t key, uid_t uid) {
+TEST_CASE("one user's findings push out nobody else's, and all together are bounded by their bytes") {
+  const auto accounts = std::make_shared<Accounts>();
+  KeptFindings findings(accounts);
+  const auto note = [&](std::uint64_t key, uid_t uid, std::size_t bytes) {
     Finding finding;
     finding.finding_key = Key{key};
     finding.time_ns = key;
+    finding.text = std::string(bytes, 'x');
     findings.note(Event(finding), {Audience::kOwner, uid});
   };
-  note(1, kBob);
-  for (std::uint64_t i = 1; i <= 2 * KeptFindings::kMostOfOwner; ++i) note(i, kAlice);
-  CHECK(findings.seen_by(kBobSees, 0).size() == 1);
-  CHECK(findings.seen_by(kAliceSees, 0).size() == KeptFindings::kMostOfOwner);
-  CHECK(findings.seen_by(kAliceSees, 0).front().time_ns == KeptFindings::kMostOfOwner + 1);
-  CHECK(findings.seen_by(kRootSees, 0).size() == KeptFindings::kMostOfOwner);
-  for (uid_t uid = 5000; uid < 5000 + 2 * KeptFindings::kMostOfAll / 1000; ++uid)
-    for (std::uint64_t i = 1; i <= 1000; ++i) note(i, uid);
-  CHECK(findings.size() == KeptFindings::kMostOfAll);
-  CHECK(findings.seen_by(kBobSees, 0).size() == 1);
+  note(1, kBob, 10);
+  for (std::uint64_t i = 2; i <= 3000; ++i) note(i, kAlice, 16u << 10);
+  REQUIRE(findings.seen_by(kBobSees, 0).size() == 1);
+  CHECK(findings.size() < 1000);
+  CHECK(accounts->all().at(kAlice).bytes <= KeptFindings::kMostBytes);
+  // The newest, as far as they fit into one reply.
+  const std::vector<Finding> seen = findings.seen_by(kAliceSees, 0);
+  CHECK(seen.back().time_ns == 3000);
+  CHECK(seen.size() < findings.size());
+  CHECK(seen.front().time_ns == 3000 - seen.size() + 1);
 }
 
 TEST_CASE("a finding that says what another user's process in a run is and did is root's") {

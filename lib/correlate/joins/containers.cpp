@@ -24,7 +24,10 @@ std::string key_of_container(const Cgroup& cgroup) {
 
 }  // namespace
 
-ContainersJoin::ContainersJoin(ContainerNames::Read read) : names_(std::move(read)) {}
+ContainersJoin::ContainersJoin(std::shared_ptr<Accounts> accounts, ContainerNames::Read read)
+    : names_(std::move(read)),
+      containers_(kMostBytes, "containers_full", std::move(accounts),
+                  [this](Serial serial, const Container& container) { forget_container(serial, container); }) {}
 
 void ContainersJoin::take_names(Serial serial, ContainerFinish& finish) {
   auto facts = names_.take(serial);
@@ -33,10 +36,7 @@ void ContainersJoin::take_names(Serial serial, ContainerFinish& finish) {
   finish.image = std::move(facts->image);
 }
 
-ContainersJoin::Container* ContainersJoin::find(Serial serial) {
-  const auto found = containers_.find(serial);
-  return found == containers_.end() ? nullptr : &found->second;
-}
+ContainersJoin::Container* ContainersJoin::find(Serial serial) { return containers_.find(serial); }
 
 ContainersJoin::Container* ContainersJoin::container_of(std::uint32_t pid, std::uint64_t start_ns) {
   const auto member = members_.find(pid);
@@ -50,17 +50,15 @@ void ContainersJoin::leave(std::uint32_t pid, std::uint64_t start_ns) {
   members_.erase(member);
 }
 
-void ContainersJoin::forget_container(Serial serial) {
-  const auto container = containers_.find(serial);
-  for (const auto& cgroup : container->second.topmost) cgroups_.erase(key_of(*cgroup));
-  const auto open = open_.find(container->second.key);
+void ContainersJoin::forget_container(Serial serial, const Container& container) {
+  for (const auto& cgroup : container.topmost) cgroups_.erase(key_of(*cgroup));
+  const auto open = open_.find(container.key);
   if (open != open_.end() && open->second == serial) open_.erase(open);
   names_.forget(serial);
-  containers_.erase(container);
 }
 
 void ContainersJoin::note_cgroup(Serial serial, const std::shared_ptr<const Cgroup>& cgroup) {
-  auto& topmost = containers_.at(serial).topmost;
+  auto& topmost = containers_.find(serial)->topmost;
   for (const auto& above : topmost)
     if (is_within(*cgroup, *above)) return;
   std::erase_if(topmost, [&](const auto& below) {
@@ -76,7 +74,6 @@ ContainersJoin::Serial ContainersJoin::begin(std::uint64_t time_ns, const std::s
                                              std::vector<Event>& events) {
   const Cgroup& cgroup = *process->cgroup;
   const auto place = ContainerRules::builtin().place_of(*cgroup.path, *cgroup.container_id);
-  if (containers_.size() >= kMostContainers) forget_container(containers_.begin()->first);
   ContainerStart start;
   start.time_ns = time_ns;
   start.process = process;
@@ -92,7 +89,9 @@ ContainersJoin::Serial ContainersJoin::begin(std::uint64_t time_ns, const std::s
   take_names(last_, container.finish);
   start.name = container.finish.name;
   start.image = container.finish.image;
-  containers_.emplace(last_, std::move(container));
+  // With what its process and cgroups take.
+  constexpr std::size_t kBytes = 2048;
+  containers_.put(last_, process->uid, kBytes + container.key.size(), std::move(container));
   open_.insert_or_assign(key_of_container(cgroup), last_);
   events.emplace_back(std::move(start));
   return last_;
@@ -120,7 +119,7 @@ ContainersJoin::Container* ContainersJoin::enter(std::uint64_t time_ns, const st
   }
   const Serial serial = open != open_.end() ? open->second : begin(time_ns, process, events);
   note_cgroup(serial, process->cgroup);
-  Container& now = containers_.at(serial);
+  Container& now = *containers_.find(serial);
   if (container_of(process->pid, process->start_ns) != &now) {
     leave(process->pid, process->start_ns);
     members_[process->pid] = {process->start_ns, serial};
@@ -137,7 +136,8 @@ void ContainersJoin::finish_removed(std::uint64_t now_ns, std::vector<Event>& ev
     if (container->living != 0 && now_ns < container->finish.time_ns + kMostWaitNs) return false;
     take_names(serial, container->finish);
     events.emplace_back(std::move(container->finish));
-    forget_container(serial);
+    forget_container(serial, *container);
+    containers_.erase(serial);
     return true;
   });
 }
@@ -147,7 +147,7 @@ void ContainersJoin::add(const CgroupEndRecord& record, std::vector<Event>& even
   if (found != cgroups_.end()) {
     const Serial serial = found->second;
     cgroups_.erase(found);
-    Container& container = containers_.at(serial);
+    Container& container = *containers_.find(serial);
     std::erase_if(container.topmost,
                   [&](const auto& each) { return in_cgroup(*each, record.hierarchy, record.cgroup_id); });
     // Peaks of several cgroups were not at the same time.

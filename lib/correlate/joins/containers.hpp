@@ -11,23 +11,24 @@
 #include <utility>
 #include <vector>
 
+#include "base/bounded.hpp"
 #include "correlate/joins/container_names.hpp"
 #include "correlate/joins/family_join.hpp"
 
 namespace tracer::internal {
 
-/// Follows each container from the first process that is reported in it until its cgroup is removed. Bounded: beyond
-/// the constants the oldest container is forgotten, and its finish is not reported.
+/// Follows each container from the first process that is reported in it until its cgroup is removed. The finish of one
+/// that is lost is not reported.
 class ContainersJoin final : public FamilyJoin {
  public:
-  static constexpr std::size_t kMostContainers = 4096;
+  static constexpr std::size_t kMostBytes = 8u << 20;  ///< That containers take.
   static constexpr std::size_t kMostCgroupsOfContainer = 64;
   /// So long a container's finish waits for the exits of processes that were in it: they may come after the removal.
   static constexpr std::uint64_t kMostWaitNs = 1'000'000'000;
 
-  explicit ContainersJoin(ContainerNames::Read read = [](const ContainerQuestion& question) {
-    return read_container_facts(question);
-  });
+  explicit ContainersJoin(
+      std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
+      ContainerNames::Read read = [](const ContainerQuestion& question) { return read_container_facts(question); });
   Family family() const noexcept override { return Family::kContainers; }
   void add(const CgroupEndRecord& record, std::vector<Event>& events) override;
   void at_start(std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
@@ -62,14 +63,14 @@ class ContainersJoin final : public FamilyJoin {
   Serial begin(std::uint64_t time_ns, const std::shared_ptr<const Process>& process, std::vector<Event>& events);
   void leave(std::uint32_t pid, std::uint64_t start_ns);
   void note_cgroup(Serial serial, const std::shared_ptr<const Cgroup>& cgroup);
-  void forget_container(Serial serial);
+  void forget_container(Serial serial, const Container& container);
   /// Fills in what the runtime's files have said until now.
   void take_names(Serial serial, ContainerFinish& finish);
   void finish_removed(std::uint64_t now_ns, std::vector<Event>& events);
 
   ContainerNames names_;
   Serial last_ = 0;
-  std::map<Serial, Container> containers_;             ///< The oldest first.
+  Bounded<Serial, Container> containers_;
   std::unordered_map<std::string, Serial> open_;       ///< By key: those that are not removed.
   std::map<CgroupKey, Serial> cgroups_;                ///< Of all `topmost`.
   std::unordered_map<std::uint32_t, Member> members_;  ///< By pid: processes that live.

@@ -10,7 +10,7 @@
 
 namespace tracer::internal {
 
-std::vector<std::unique_ptr<FamilyJoin>> family_joins() {
+std::vector<std::unique_ptr<FamilyJoin>> family_joins(const std::shared_ptr<Accounts>& accounts) {
   std::vector<std::unique_ptr<FamilyJoin>> joins;
   joins.push_back(std::make_unique<MemoryJoin>());
   joins.push_back(std::make_unique<DiskWaitsJoin>());
@@ -18,7 +18,7 @@ std::vector<std::unique_ptr<FamilyJoin>> family_joins() {
   joins.push_back(std::make_unique<NetworkJoin>());
   joins.push_back(std::make_unique<SyscallsJoin>());
   // Asks an exit what the memory's join has said.
-  joins.push_back(std::make_unique<ContainersJoin>());
+  joins.push_back(std::make_unique<ContainersJoin>(accounts));
   return joins;
 }
 

@@ -7,6 +7,7 @@
 #include <tracer/event.hpp>
 #include <tracer/families.hpp>
 
+#include "base/accounts.hpp"
 #include "source/records.hpp"
 
 namespace tracer::internal {
@@ -39,7 +40,7 @@ class FamilyJoin {
   virtual void forget(std::uint32_t, std::uint64_t) {}
 };
 
-/// Of all families that have one.
-std::vector<std::unique_ptr<FamilyJoin>> family_joins();
+/// Of all families that have one. `accounts`: that their tables are charged to.
+std::vector<std::unique_ptr<FamilyJoin>> family_joins(const std::shared_ptr<Accounts>& accounts);
 
 }  // namespace tracer::internal
