@@ -12,11 +12,12 @@
 namespace tracer {
 namespace internal {
 
-SinkRunner::SinkRunner(std::unique_ptr<Sink> sink, QueueOptions options)
-    : sink_(std::move(sink)), queue_(std::make_shared<QueueState>(std::move(options))) {}
+SinkRunner::SinkRunner(std::unique_ptr<Sink> sink, QueueOptions options, QueueState::OwnerOf owner_of)
+    : sink_(std::move(sink)), queue_(std::make_shared<QueueState>(std::move(options), std::move(owner_of))) {}
 
-std::shared_ptr<SinkRunner> SinkRunner::start(std::unique_ptr<Sink> sink, QueueOptions options) {
-  auto runner = std::make_shared<SinkRunner>(std::move(sink), std::move(options));
+std::shared_ptr<SinkRunner> SinkRunner::start(std::unique_ptr<Sink> sink, QueueOptions options,
+                                              QueueState::OwnerOf owner_of) {
+  auto runner = std::make_shared<SinkRunner>(std::move(sink), std::move(options), std::move(owner_of));
   runner->thread_ = start_quiet_thread([runner] { runner->run(); });
   return runner;
 }

@@ -27,8 +27,10 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   static constexpr std::chrono::seconds kMostWait{2};  ///< At the end.
 
   /// Throws Error: kInvalidArgument, kNoMemory (no descriptor, no thread).
-  static std::shared_ptr<SinkRunner> start(std::unique_ptr<Sink> sink, QueueOptions options);
-  SinkRunner(std::unique_ptr<Sink> sink, QueueOptions options);
+  /// `owner_of`: as of QueueState.
+  static std::shared_ptr<SinkRunner> start(std::unique_ptr<Sink> sink, QueueOptions options,
+                                           QueueState::OwnerOf owner_of = {});
+  SinkRunner(std::unique_ptr<Sink> sink, QueueOptions options, QueueState::OwnerOf owner_of);
   ~SinkRunner();
   SinkRunner(const SinkRunner&) = delete;
   SinkRunner& operator=(const SinkRunner&) = delete;

@@ -36,7 +36,12 @@ constexpr milliseconds kLook{1000};
 // What epoll says is which: below these are descriptors, from kFirstConnection on connections.
 constexpr std::uint64_t kFirstConnection = 1u << 30;
 
-/// Whose account an event is charged to while it waits.
+milliseconds until(Service::Clock::time_point when, Service::Clock::time_point now) {
+  return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(when - now));
+}
+
+}  // namespace
+
 QueueState::OwnerOf owners_by(std::shared_ptr<Accounts> accounts) {
   return [accounts = std::move(accounts), last = std::optional<uid_t>(), user = uid_t{0}](const Event& event) mutable {
     std::optional<uid_t> uid;
@@ -54,12 +59,6 @@ QueueState::OwnerOf owners_by(std::shared_ptr<Accounts> accounts) {
     return user = accounts->user_of(uid);
   };
 }
-
-milliseconds until(Service::Clock::time_point when, Service::Clock::time_point now) {
-  return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(when - now));
-}
-
-}  // namespace
 
 Service::Service(Session& session, ServiceOptions options)
     : reader_(SessionAccess::reader(session)),

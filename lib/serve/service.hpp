@@ -32,6 +32,9 @@
 
 namespace tracer::internal {
 
+/// Whose account an event is charged to while it waits in a queue.
+QueueState::OwnerOf owners_by(std::shared_ptr<Accounts> accounts);
+
 /// What a Server is; see there. Nothing that a client does throws here, or delays another for longer than a moment.
 class Service {
  public:

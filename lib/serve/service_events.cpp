@@ -222,7 +222,7 @@ void Service::welcome(Newcomer& newcomer) {
 SinkHandle Service::add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first) {
   QueueOptions options;
   for (const Event& event : first) options.capacity_bytes += event.charge_bytes();
-  auto runner = SinkRunner::start(std::move(sink), std::move(options));
+  auto runner = SinkRunner::start(std::move(sink), std::move(options), owners_by(reader_->accounts()));
   if (!first.empty()) runner->queue()->push(first, false);
   std::erase_if(sinks_, [](const auto& each) { return each->closed(); });
   sinks_.push_back(runner);

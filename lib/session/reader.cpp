@@ -76,7 +76,7 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       desk_(source_->desk()),
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
-      pipeline_(rules_of(options_, contexts_, host, accounts_, rule_problems_), options_.filter, source_->filters(),
+      pipeline_(rules_of(options_, contexts_, host, rule_problems_, accounts_), options_.filter, source_->filters(),
                 most_remembered(options_), source_->questions(), insight_of(options_, *source_, accounts_),
                 followed_of(*source_, options_), options_.hash_paths ? std::make_unique<HashedNames>() : nullptr),
       housekeeper_(options_, *source_, pipeline_, *this),

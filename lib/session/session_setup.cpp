@@ -38,7 +38,7 @@ HostInfo host_of(const Source& source) {
 }
 
 Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts, const HostInfo& host,
-                           std::shared_ptr<Accounts> accounts, std::vector<Problem>& skipped) {
+                           std::vector<Problem>& skipped, std::shared_ptr<Accounts> accounts) {
   Correlator::Rules rules;
   rules.key_origin = {host.boot_id, host.session_id};
   rules.accounts = std::move(accounts);

@@ -23,8 +23,8 @@ HostInfo host_of(const Source& source);
 /// `contexts`: those behind the records' context ids; null: there are none. Mistakes in rules for engines are added to
 /// `skipped`. Throws Error: kInvalidRules, kFileUnreadable.
 Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts, const HostInfo& host,
-                           std::shared_ptr<Accounts> accounts,
-                           std::vector<Problem>& skipped);
+                           std::vector<Problem>& skipped,
+                           std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>());
 bool wanted(const SessionOptions& options, Family family);
 
 /// With the part of a filter that a source decides; its contexts get numbers. Throws Error(kInvalidArgument).

@@ -196,12 +196,22 @@ TEST_CASE("announcements that match everything, say nothing or too much are refu
   CHECK(code_of({BelowProcess{{100, 1000}, {"...", "*", "..."}}, task}) == ErrorCode::kInvalidArgument);
   CHECK(code_of({BelowProcess{{100, 1000}, {"{a"}}, task}) == ErrorCode::kInvalidArgument);
   CHECK(code_of({InWorkDir{"/data/ab"}, {}}) == ErrorCode::kInvalidArgument);
-  Context large = task;
+  CHECK(code_of({InWorkDir{"/data/ab"}, task, {.container = std::string(1u << 20, 'x')}}) ==
+        ErrorCode::kInvalidArgument);
+}
+
+TEST_CASE("labels of an announcement that are too long are cut, and marked") {
+  Context large = task_named("A");
   large.labels = {{"a", std::string(1u << 20, 'x')}};
-  CHECK(code_of({InWorkDir{"/data/ab"}, large}) == ErrorCode::kInvalidArgument);
-  Context many = task;
-  for (int n = 0; n < 65; ++n) many.labels.push_back({"l" + std::to_string(n), "x"});
-  CHECK(code_of({InWorkDir{"/data/ab"}, many}) == ErrorCode::kInvalidArgument);
+  for (int n = 0; n < 65; ++n) large.labels.push_back({"l" + std::to_string(n), "x"});
+  const internal::Announced announced = internal::checked({InWorkDir{"/data/ab"}, large}, internal::this_caller());
+  internal::Announcements::Known known;
+  known.packed = announced.packed;
+  const Context said = known.context();
+  REQUIRE(!said.labels.empty());
+  CHECK(said.labels.front().value.size() == 1024);
+  CHECK(said.labels.size() == 64);
+  CHECK(said.labels_cut_bytes.value_or(0) > (1u << 20) - 1024);
 }
 
 TEST_CASE("a process that lives is meant by its pid alone") {

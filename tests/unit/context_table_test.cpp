@@ -75,7 +75,6 @@ TEST_CASE("one user's labels leave room for others, and idle ones of a crowded u
   CHECK(code_of(of_user(200'100, "more")) == ErrorCode::kServiceRefused);
   CHECK(table.number_of(of_user(1000, "2")) == numbers[2]);
   CHECK(accounts->all().at(1000).bytes != 0);
-  table.number_of(of_user(1001, "0"));
   CHECK_FALSE(table.is_crowded());
   table.give_back(numbers[0], kEnd);
   CHECK(table.is_crowded());
