@@ -8,10 +8,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tracer/event.hpp>
 
+#include "base/user_ids.hpp"
+#include "context/same_owner.hpp"
 #include "rules/finding_rules.hpp"
 
 namespace tracer::internal {
@@ -31,6 +34,8 @@ struct FindingDraft {
   std::vector<Evidence> evidence = {};
 };
 
+inline constexpr std::string_view kAnothersProgram = "another user's program";
+
 Evidence figure(std::string_view name, std::uint64_t value, std::string_view unit = {});
 Evidence words(std::string_view name, std::string text);
 
@@ -41,6 +46,17 @@ class FindingBook {
   explicit FindingBook(const FindingRules& rules) : rules_(rules) {}
 
   const FindingRules& rules() const noexcept { return rules_; }
+
+  /// Before the first event: whose subordinate user ids are whose.
+  void use(UserIds user_ids) { user_ids_ = std::move(user_ids); }
+  /// Whether a finding about the run, task or process may name what this process runs: both have one owner.
+  bool may_name(const FindingDraft& draft, const Context& context, const std::optional<std::uint32_t>& uid) const;
+  /// Whether a process in a run or task belongs to its owner.
+  bool is_own(const Process& process) const noexcept {
+    return same_owner(process.context->owner_uid, *process.context, process.uid, user_ids_);
+  }
+  /// Its name, or that it is another user's.
+  std::string name_of(const Process& process, const FindingDraft& draft) const;
 
   /// One by its code and subject: a process, task or run, or the host. Opens it, or says what has changed.
   void report(const FindingDraft& draft, std::uint64_t time_ns, std::vector<Event>& events);
@@ -64,6 +80,7 @@ class FindingBook {
   void say(Entry& entry, std::uint64_t time_ns, std::vector<Event>& events);
 
   const FindingRules& rules_;
+  UserIds user_ids_;
   std::map<std::uint64_t, Entry> open_;  ///< By key.
   std::uint64_t unsaid_ = 0;
 };
