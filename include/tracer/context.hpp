@@ -82,7 +82,7 @@ struct Context {
   std::optional<Key> run_key = {};
   std::optional<Key> task_key = {};  ///< Different for each attempt.
   /// Whose the run or task is: who announced or labeled it by a service; else the owner of the run or task around it;
-  /// else the real user id of its first process. The session sets it.
+  /// else the real user id of its first process; in a service, of a subordinate id its user. The session sets it.
   std::optional<std::uint32_t> owner_uid = {};
   /// Bytes of labels that were left out, as they exceed 4 KiB together. Absent: none. The session sets it.
   std::optional<std::uint32_t> labels_cut_bytes = {};

@@ -28,6 +28,8 @@ class UserIds {
 
   /// The user themselves, or the one to whom a subordinate id belongs. Absent: the ranges of two users overlap there.
   std::optional<uid_t> user_of(uid_t uid) const noexcept;
+  /// The same; an id that belongs to two users stands for itself.
+  uid_t owner_of(uid_t uid) const noexcept { return user_of(uid).value_or(uid); }
   /// Both are known, and stand for one user.
   bool same(const std::optional<std::uint32_t>& one, const std::optional<std::uint32_t>& other) const noexcept;
 

@@ -233,7 +233,8 @@ void AnnouncedScopes::give_run(Scope& scope, const Context& context, const Proce
   if (run_said_around(scope) == nullptr)
     while (top->outer && (top->outer->begins == Begins::kTask || top->outer->begins == Begins::kPlace))
       top = top->outer;
-  const std::string said_by = context.owner_uid ? std::to_string(*context.owner_uid) : "";
+  const std::string said_by =
+      context.owner_uid ? std::to_string(contexts_.user_ids().owner_of(*context.owner_uid)) : "";
   std::weak_ptr<Scope>& known =
       runs_[{top->outer.get(), said_by + '\0' + context.pipeline.value_or("") + '\0' + context.run.value_or("") + '\0' +
                                    context.run_id.value_or("")}];

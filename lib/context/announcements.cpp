@@ -132,7 +132,7 @@ void Announcements::drop_done(std::uint64_t now_ns) {
 
 /// What is said again of the same scope. A folder or a pid may have changed hands meanwhile.
 void Announcements::go_on(Known& known, const Known& before) {
-  if (before.uid != known.uid || before.started_from_ns != known.started_from_ns) return;
+  if (before.started_from_ns != known.started_from_ns) return;
   known.scope = before.scope;
   known.met = before.met;
   if (!known.folder) known.folder = before.folder;
@@ -154,7 +154,8 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
     const auto pid = static_cast<std::uint32_t>(std::stoul(announced.key.substr(1)));
     const auto [begin, end] = below_.equal_range(pid);
     const auto same = std::find_if(begin, end, [&](const auto& one) {
-      return one.second.key == announced.key && one.second.known.started_from_ns == known.started_from_ns;
+      return one.second.key == announced.key && one.second.known.uid == known.uid &&
+             one.second.known.started_from_ns == known.started_from_ns;
     });
     if (same == end) {
       if (size() >= capacity_) return refuse(known);
@@ -165,8 +166,9 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
       same->second.known = std::move(known);
     }
   } else {
-    const auto same = known_.find(announced.key);
-    if (same == known_.end()) {
+    const auto [begin, end] = known_.equal_range(announced.key);
+    const auto same = std::find_if(begin, end, [&](const auto& one) { return one.second.uid == known.uid; });
+    if (same == end) {
       if (size() >= capacity_) return refuse(known);
       ++count_of(announced.key.front());
       known_.emplace(std::move(announced.key), std::move(known));
@@ -221,10 +223,10 @@ bool Announcements::is_about(Known& known, const Process& process, const std::op
 
 void Announcements::found_in(const std::string& key, const Process& process, const std::optional<Folder>& folder,
                              const Found& found) {
-  const auto known = known_.find(key);
-  if (known == known_.end() || !began_within(known->second, process) || !is_about(known->second, process, folder))
-    return;
-  meet(known->second, known->first, found);
+  const auto [begin, end] = known_.equal_range(key);
+  for (auto each = begin; each != end; ++each)
+    if (began_within(each->second, process) && is_about(each->second, process, folder))
+      meet(each->second, each->first, found);
 }
 
 /// Each folder on the way to `path`, and `path` itself, which leads to `folder`.
@@ -273,11 +275,16 @@ std::size_t Announcements::find_below(const Process& ancestor, const Process& pr
 
 void Announcements::ended(const Process& process) {
   if (!has('p')) return;
-  const auto known = known_.find(scratch_.assign("p").append(std::to_string(process.pid)));
-  if (known == known_.end() || !began_within(known->second, process)) return;
-  --count_of('p');
-  shares_.give_back(known->second.cost);
-  known_.erase(known);
+  const auto [begin, end] = known_.equal_range(scratch_.assign("p").append(std::to_string(process.pid)));
+  for (auto each = begin; each != end;) {
+    if (!began_within(each->second, process)) {
+      ++each;
+      continue;
+    }
+    --count_of('p');
+    shares_.give_back(each->second.cost);
+    each = known_.erase(each);
+  }
 }
 
 void Announcements::expire(std::uint64_t now_ns) {

@@ -74,7 +74,7 @@ class Announcements {
   Announcements(std::size_t capacity, const UserIds& user_ids, AnnouncementShares& shares)
       : capacity_(capacity), user_ids_(user_ids), shares_(shares) {}
 
-  /// Replaces one of the same key. Its cost was taken of the shares. False: there are too many.
+  /// Replaces one of the same user and key. Its cost was taken of the shares. False: there are too many.
   bool add(Announced announced, std::uint64_t now_ns);
   /// Changes with each add().
   std::uint64_t epoch() const noexcept { return epoch_; }
@@ -104,7 +104,7 @@ class Announcements {
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
-  using Map = std::unordered_map<std::string, Known, Hash, std::equal_to<>>;
+  using Map = std::unordered_multimap<std::string, Known, Hash, std::equal_to<>>;
   struct Below {
     WordsPattern argv;
     Known known;
@@ -130,7 +130,7 @@ class Announcements {
   const std::size_t capacity_;
   const UserIds& user_ids_;
   AnnouncementShares& shares_;
-  Map known_;
+  Map known_;                                            ///< Of each user one with the same key.
   std::unordered_multimap<std::uint32_t, Below> below_;  ///< By the pid of the ancestor.
   std::uint64_t epoch_ = 0;
   std::uint64_t next_drop_ns_ = 0;

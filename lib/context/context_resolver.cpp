@@ -416,7 +416,8 @@ void ContextResolver::count_attempt(Scope& scope) {
   if (!context.task || context.attempt || context.provenance.task < Provenance::kEngineRule) return;
   Scope* run = first_around(scope, [](const Scope& each) { return each.begins == Begins::kRun; });
   if (run == nullptr) return;
-  std::weak_ptr<Scope>& last = last_tasks_[{run, *context.task}];
+  const std::string owner = context.owner_uid ? std::to_string(*context.owner_uid) : "";
+  std::weak_ptr<Scope>& last = last_tasks_[{run, owner + ' ' + *context.task}];
   const auto before = last.lock();
   std::uint32_t attempt = 1;
   // Another run may have this one's address by now.

@@ -42,6 +42,7 @@ class ContextResolver {
 
   /// Whose subordinate user ids are whose.
   void use(UserIds user_ids) { contexts_.use(std::move(user_ids)); }
+  const UserIds& user_ids() const noexcept { return contexts_.user_ids(); }
   /// What this process executes is a run, named after it, unless labels or an engine say more.
   void add_command(std::uint32_t pid) { commands_.insert(pid); }
   /// Tasks that ended before are not known to it: it counts no attempts.
@@ -119,7 +120,7 @@ class ContextResolver {
   };
   std::unordered_map<const Program*, Known> candidates_;
   std::map<Labels, std::weak_ptr<Scope>> by_labels_;
-  std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> last_tasks_;  ///< By run and name.
+  std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> last_tasks_;  ///< By run, owner and name.
   std::set<std::uint32_t> commands_;  ///< Their pids, until they end.
   bool counts_attempts_ = true;
 };

@@ -17,10 +17,10 @@ struct KeyOrigin {
   std::string session_id = {};
 };
 
-/// Sets `run_key` by what the context says of its run; absent: there is none. `said_by`: the user who gave the names
-/// and ids by a service; absent: they come from the host or from the session's own owner.
-void set_run_key(Context& context, const KeyOrigin& origin, std::optional<uid_t> said_by = {});
+/// Sets `run_key` by what the context says of its run; absent: there is none. `owner`: whose it is, in a session that
+/// serves several users; absent: nobody's, or the session is its user's own.
+void set_run_key(Context& context, const KeyOrigin& origin, std::optional<uid_t> owner = {});
 /// Sets `task_key`, for which `run_key` is set; absent: it is in no task.
-void set_task_key(Context& context, const KeyOrigin& origin, std::optional<uid_t> said_by = {});
+void set_task_key(Context& context, const KeyOrigin& origin, std::optional<uid_t> owner = {});
 
 }  // namespace tracer::internal

@@ -112,8 +112,10 @@ void ScopeContexts::make(Scope& scope) {
   } else if (!context.owner_uid && (is_run(scope.said) || is_task(scope.said))) {
     context.owner_uid = scope.owner_uid;
   }
-  if (is_run(scope.said)) set_run_key(context, origin_, said_by);
-  set_task_key(context, origin_, said_by);
+  if (context.owner_uid) context.owner_uid = user_ids_.owner_of(*context.owner_uid);
+  const std::optional<uid_t> owner = has_users_ ? context.owner_uid : std::nullopt;
+  if (is_run(scope.said)) set_run_key(context, origin_, owner);
+  set_task_key(context, origin_, owner);
   if (scope.version != 0 && context == scope.context) return;
   const auto before = std::exchange(scope.work, nullptr);
   scope.engine_own.clear();

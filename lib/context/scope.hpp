@@ -140,7 +140,11 @@ class ScopeContexts {
   /// several users is nobody's. `claims`: what only root has begun, as root's daemon does for a user, becomes theirs.
   void joined(Scope& scope, const std::optional<uid_t>& uid, bool claims);
   const UserIds& user_ids() const noexcept { return user_ids_; }
-  void use(UserIds user_ids) { user_ids_ = std::move(user_ids); }
+  /// The session serves several users: the owner of each run and task is in its key.
+  void use(UserIds user_ids) {
+    user_ids_ = std::move(user_ids);
+    has_users_ = true;
+  }
   /// Shared by all processes in it that do its work.
   std::shared_ptr<const Context> shared(Scope& scope);
   /// By all that do this engine's own work.
@@ -154,6 +158,7 @@ class ScopeContexts {
 
   KeyOrigin origin_;
   UserIds user_ids_;
+  bool has_users_ = false;
   std::uint64_t epoch_ = 1;
   std::uint64_t versions_ = 0;
   std::vector<ContextChange> changes_;

@@ -12,8 +12,7 @@ namespace tracer::internal {
 
 std::string SharedScopes::of_user(const Process& process, const std::string& text) const {
   if (!process.uid) return ' ' + text;
-  const auto user = contexts_.user_ids().user_of(*process.uid);
-  return fmt::format("{} {}", user.value_or(*process.uid), text);
+  return fmt::format("{} {}", contexts_.user_ids().owner_of(*process.uid), text);
 }
 
 std::shared_ptr<Scope> SharedScopes::find(const std::string& key, const ContextPlace& place, const Process& process,

@@ -6,6 +6,7 @@
 
 #include "base/sums.hpp"
 #include "context/layers.hpp"
+#include "context/same_owner.hpp"
 #include "context/scope_fact.hpp"
 
 namespace tracer::internal {
@@ -74,16 +75,6 @@ void add_exit(ScopeTally& tally, const ProcessExit& exit, bool own) {
   }
 }
 
-/// In the scope where it was, and in all around it.
-void count_failure(const FailureOrigin& failure, Verdict verdict) {
-  if (verdict != Verdict::kFailed) return;
-  for (auto* scope = static_cast<Scope*>(failure.tag.get()); scope != nullptr; scope = scope->outer.get()) {
-    ++scope->tally.totals.failed;
-    const Process& process = *failure.process;
-    add_failure(scope->tally.totals, {process.pid, process.program->tool, failure.exit_code, failure.exit_signal});
-  }
-}
-
 /// What the processes of a scope had done before it was put into another.
 void add_tally(ScopeTally& tally, const ScopeTally& inside) {
   TaskTotals& totals = tally.totals;
@@ -126,7 +117,20 @@ Finish finish_of(const ScopeTally& tally, const Scope& scope, std::uint64_t time
 }  // namespace
 
 TaskFacts::TaskFacts(ContextResolver& resolver, OpenLabels& open_labels)
-    : resolver_(resolver), open_labels_(open_labels), chains_(count_failure) {}
+    : resolver_(resolver), open_labels_(open_labels), chains_([this](const FailureOrigin& failure, Verdict verdict) {
+        if (verdict == Verdict::kFailed) count(failure);
+      }) {}
+
+/// In the scope where it was, and in all around it. What another user runs in one is not named.
+void TaskFacts::count(const FailureOrigin& failure) const {
+  for (auto* scope = static_cast<Scope*>(failure.tag.get()); scope != nullptr; scope = scope->outer.get()) {
+    ++scope->tally.totals.failed;
+    const Process& process = *failure.process;
+    const bool is_own = same_owner(context_of(*scope)->owner_uid, *process.context, process.uid, resolver_.user_ids());
+    add_failure(scope->tally.totals,
+                {process.pid, is_own ? process.program->tool : std::nullopt, failure.exit_code, failure.exit_signal});
+  }
+}
 
 std::shared_ptr<const Context> TaskFacts::context_of(Scope& scope) const { return resolver_.work_context_of(scope); }
 

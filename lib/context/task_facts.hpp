@@ -57,6 +57,7 @@ class TaskFacts {
 
  private:
   void begin(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
+  void count(const FailureOrigin& failure) const;
   void finish_last_attempt(const Scope& first, std::uint64_t time_ns, std::vector<Event>& events);
   void add_start(Scope& scope, std::vector<Event>& events) const;
   std::shared_ptr<const Context> context_of(Scope& scope) const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/certain_waits.hpp"
+#include "context/same_owner.hpp"
 #include "context/task_name.hpp"
 #include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
@@ -29,13 +30,15 @@ void DiskFindings::saw(const ProcessSpan& span) {
   }
 }
 
-void DiskFindings::saw(const DeviceSample& sample) {
-  if (devices_.size() < kMostNeighbors) devices_.push_back(sample);
+void DiskFindings::saw(const DeviceSample& sample, const std::shared_ptr<const Process>& heaviest) {
+  if (devices_.size() < kMostNeighbors) devices_.push_back({sample, heaviest ? heaviest->uid : std::nullopt});
 }
 
 void DiskFindings::saw(const FileUse& use) {
   if (!use.device || !use.inode || !use.path || !use.read_bytes || use.size_bytes.value_or(0) < kLeastFile_bytes)
     return;
+  // What another user's process in it reads is not named.
+  if (!book_.is_own(*use.process)) return;
   const auto known = works_.find(work_key(*use.process->context));
   if (known == works_.end()) return;
   auto& files = known->second.files;
@@ -52,8 +55,16 @@ void DiskFindings::saw(const FileUse& use) {
 void DiskFindings::saw(const ContextChange& change) {
   for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
     move_key(works_, from, to);
-    for (auto& [key, work] : works_) move_key(work.neighbors, from, to);
+    for (auto& [key, work] : works_) rename(work.neighbors, from, to);
   });
+}
+
+void DiskFindings::rename(Neighbors& neighbors, std::uint64_t from, std::uint64_t to) {
+  for (auto each = neighbors.lower_bound({from, {}}); each != neighbors.end() && each->first.first == from;) {
+    auto node = neighbors.extract(each++);
+    node.key().first = to;
+    neighbors.insert(std::move(node));
+  }
 }
 
 /// A task's waits are for the device that is busy, where no other is.
@@ -62,12 +73,14 @@ void DiskFindings::snapshot(std::uint64_t time_ns) {
   const std::uint64_t least_busy = book_.rules().limit("disk_contention", "least_busy_percent");
   const std::uint64_t least_bytes = book_.rules().limit("disk_contention", "least_neighbor_percent");
   const DeviceSample* only = nullptr;
+  std::optional<std::uint32_t> uid;
   std::size_t busy = 0;
-  for (const DeviceSample& each : devices_) {
+  for (const auto& [each, heaviest_uid] : devices_) {
     const std::uint64_t window_ns = time_ns - std::min(each.since_ns, time_ns);
     if (!each.busy_ns || percent(*each.busy_ns, window_ns) < least_busy) continue;
     ++busy;
     only = &each;
+    uid = heaviest_uid;
   }
   const bool is_known = busy == 1 && only->heaviest_pid && only->heaviest_bytes &&
                         percent(*only->heaviest_bytes, only->read_bytes + only->written_bytes) >= least_bytes;
@@ -76,8 +89,9 @@ void DiskFindings::snapshot(std::uint64_t time_ns) {
     const std::uint64_t disk_ns = std::exchange(work.window_disk_ns, 0);
     if (!is_known || key == neighbor || disk_ns == 0) continue;
     work.contended_ns += disk_ns;
-    if (work.neighbors.size() >= kMostNeighbors && !work.neighbors.contains(neighbor)) continue;
-    Neighbor& entry = work.neighbors[neighbor];
+    const NeighborId id(neighbor, uid);
+    if (work.neighbors.size() >= kMostNeighbors && !work.neighbors.contains(id)) continue;
+    Neighbor& entry = work.neighbors[id];
     entry.tool = only->heaviest_tool.value_or("another program");
     entry.context = only->context;
     entry.contended_ns += disk_ns;
@@ -103,17 +117,20 @@ void DiskFindings::look_at_contention(const ScopeFigures& figures, std::uint64_t
                      contended_ns >= book_.rules().limit(kCode, "least_wait_ns") &&
                      percent(contended_ns, wall_ns) >= book_.rules().limit(kCode, "least_percent");
   if (!holds && !book_.is_open(draft)) return;
-  const auto most = std::max_element(work.neighbors.begin(), work.neighbors.end(), [](const auto& a, const auto& b) {
-    return a.second.contended_ns < b.second.contended_ns;
-  });
+  const auto& [id, most] =
+      *std::max_element(work.neighbors.begin(), work.neighbors.end(),
+                        [](const auto& a, const auto& b) { return a.second.contended_ns < b.second.contended_ns; });
   draft.confidence = "medium";
   draft.first_ns = figures.begin_ns;
   draft.last_ns = figures.now_ns;
   draft.closed = figures.finished;
   draft.evidence = {figure("contended_ns", contended_ns, "ns"), figure("wall_ns", wall_ns, "ns"),
-                    figure("percent", percent(contended_ns, wall_ns), "percent"), words("neighbor", most->second.tool)};
-  const std::string task = task_name(*most->second.context);
-  if (!task.empty()) draft.evidence.push_back(words("neighbor_task", task));
+                    figure("percent", percent(contended_ns, wall_ns), "percent")};
+  const bool is_own = book_.may_name(draft, *most.context, id.second);
+  draft.evidence.push_back(words("neighbor", is_own ? most.tool : std::string(kAnothersProgram)));
+  const std::string task = task_name(*most.context);
+  if (!task.empty() && same_owner(*draft.context, *most.context))
+    draft.evidence.push_back(words("neighbor_task", task));
   book_.report(draft, time_ns, events);
 }
 

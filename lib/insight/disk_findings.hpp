@@ -26,7 +26,8 @@ class DiskFindings {
   explicit DiskFindings(FindingBook& book);
 
   void saw(const ProcessSpan& span);
-  void saw(const DeviceSample& sample);
+  /// `heaviest`: the process that it names; null: not known.
+  void saw(const DeviceSample& sample, const std::shared_ptr<const Process>& heaviest);
   void saw(const FileUse& use);
   void saw(const ContextChange& change);
   /// At the end of a snapshot, before living().
@@ -55,20 +56,28 @@ class DiskFindings {
     std::shared_ptr<const Context> context;
     std::uint64_t contended_ns = 0;
   };
+  /// By work_key() and user: what is in no task may be of several. Absent: the user is not known.
+  using NeighborId = std::pair<std::uint64_t, std::optional<std::uint32_t>>;
+  using Neighbors = std::map<NeighborId, Neighbor>;
+  struct Device {
+    DeviceSample sample;
+    std::optional<std::uint32_t> heaviest_uid;
+  };
   struct Work {
-    std::uint64_t window_disk_ns = 0;                  ///< Waited since the last device_sample.
-    std::uint64_t contended_ns = 0;                    ///< While another kept the only busy device busy.
-    std::map<std::uint64_t, Neighbor> neighbors = {};  ///< By work_key() of theirs.
+    std::uint64_t window_disk_ns = 0;  ///< Waited since the last device_sample.
+    std::uint64_t contended_ns = 0;    ///< While another kept the only busy device busy.
+    Neighbors neighbors = {};
     std::map<std::pair<std::uint64_t, std::uint64_t>, File> files = {};  ///< By device and inode.
     std::shared_ptr<const Process> waiter = {};                          ///< The process that waited longest.
     std::uint64_t waiter_ns = 0;
   };
 
+  static void rename(Neighbors& neighbors, std::uint64_t from, std::uint64_t to);
   void look_at_contention(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
   void look_at_files(const ScopeFigures& figures, const Work& work, std::uint64_t time_ns, std::vector<Event>& events);
 
   FindingBook& book_;
-  std::vector<DeviceSample> devices_;              ///< Of this snapshot.
+  std::vector<Device> devices_;                    ///< Of this snapshot.
   std::unordered_map<std::uint64_t, Work> works_;  ///< By work_key().
 };
 

@@ -244,8 +244,8 @@ void FailureFindings::add_oom(FindingDraft& draft, const Process& process) const
   if (!kill.allocator_pid) return;
   draft.evidence.push_back(figure("allocator_pid", *kill.allocator_pid));
   const auto allocator = *kill.allocator_pid == process.pid ? nullptr : chains_.known_process(*kill.allocator_pid);
-  // What other users run is not named.
-  if (allocator && allocator->uid == process.uid) draft.evidence.push_back(words("allocator", tool_of(*allocator)));
+  if (allocator && book_.may_name(draft, *allocator->context, allocator->uid))
+    draft.evidence.push_back(words("allocator", tool_of(*allocator)));
 }
 
 /// What is known at once, whatever its task makes of it.
@@ -268,8 +268,11 @@ void FailureFindings::report_end(Failed& failed) {
     if (!in_work) draft.severity = "warning";
   } else if (failed.by_stranger) {
     draft.code = killer_code(origin);
-    const std::string sender = origin.sender_process ? program_of(*origin.sender_process) : "another process";
-    draft.evidence.push_back(words("sender", sender));
+    const auto& sender = origin.sender_process;
+    draft.evidence.push_back(words("sender", !sender ? "another process"
+                                             : book_.may_name(draft, *sender->context, sender->uid)
+                                                 ? program_of(*sender)
+                                                 : std::string(kAnothersProgram)));
     if (origin.sender_pid) draft.evidence.push_back(figure("sender_pid", *origin.sender_pid));
   } else if (failed.crashed) {
     draft.code = "core_dumped";
@@ -319,7 +322,7 @@ bool FailureFindings::report_used(Failed& failed, const Leader& scope, std::uint
     add_status(draft, failed.origin);
   }
   draft.severity = failed.trying ? "note" : "error";
-  draft.evidence.push_back(words("reader", tool_of(*reader)));
+  draft.evidence.push_back(words("reader", book_.name_of(*reader, draft)));
   draft.evidence.push_back(figure("written_bytes", failed.written_bytes, "bytes"));
   failed.said = draft.severity;
   book_.report(draft, time_ns, events);
@@ -344,11 +347,12 @@ void FailureFindings::report_silent(const std::vector<FailedPtr>& alike, const L
   draft.evidence = {words("how", how(origin))};
   add_status(draft, origin);
   if (origin.ignored_by)
-    draft.evidence.push_back(words(is_shell(*origin.ignored_by) ? "shell" : "program", tool_of(*origin.ignored_by)));
+    draft.evidence.push_back(
+        words(is_shell(*origin.ignored_by) ? "shell" : "program", book_.name_of(*origin.ignored_by, draft)));
   if (alike.size() > 1) {
     std::vector<std::string> named;
     for (std::size_t i = 1; i < alike.size() && named.size() < kMostNamed; ++i) {
-      std::string tool = tool_of(*alike[i]->origin.process);
+      std::string tool = book_.name_of(*alike[i]->origin.process, draft);
       if (std::find(named.begin(), named.end(), tool) == named.end()) named.push_back(std::move(tool));
     }
     std::string others;
@@ -433,8 +437,8 @@ void FailureFindings::ended_badly(const Scope& scope, const Leader& leader, std:
   std::string last;
   for (const auto& process : origin.passed_on_by) {
     // Subshells have the name of their shell.
-    if (tool_of(*process) == last) continue;
-    last = tool_of(*process);
+    if (book_.name_of(*process, draft) == last) continue;
+    last = book_.name_of(*process, draft);
     passed_on_by += (passed_on_by.empty() ? "" : ", ") + last;
   }
   if (!passed_on_by.empty()) draft.evidence.push_back(words("passed_on_by", passed_on_by));

@@ -28,6 +28,8 @@ class FailureFindings {
   explicit FailureFindings(FindingBook& book);
 
   void saw(const std::shared_ptr<const Process>& process) { chains_.saw(process); }
+  /// One that lives, or has ended lately; null: neither is known.
+  std::shared_ptr<const Process> known_process(std::uint32_t pid) const { return chains_.known_process(pid); }
   void saw(const RunStart& start);
   void saw(const TaskStart& start);
   void saw(const ContextChange& change);

@@ -11,6 +11,7 @@
 #include "base/quantities.hpp"
 #include "base/tool_name.hpp"
 #include "context/task_name.hpp"
+#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -60,6 +61,18 @@ Evidence words(std::string_view name, std::string text) {
   return evidence;
 }
 
+bool FindingBook::may_name(const FindingDraft& draft, const Context& context,
+                           const std::optional<std::uint32_t>& uid) const {
+  const bool is_in_none = work_key(*draft.context) == 0;
+  const auto owner = is_in_none && draft.process ? draft.process->uid : draft.context->owner_uid;
+  return same_owner(owner, context, uid, user_ids_);
+}
+
+std::string FindingBook::name_of(const Process& process, const FindingDraft& draft) const {
+  if (!may_name(draft, *process.context, process.uid)) return std::string(kAnothersProgram);
+  return known_tool(*process.program).value_or("?");
+}
+
 /// A part in brackets with a name that is not known is left out: "[, sent by {sender}]".
 std::string filled_in(std::string_view text, const Finding& finding) {
   std::string out;
@@ -94,6 +107,8 @@ Key finding_key(std::string_view code, std::string_view subject, const Context& 
   hash.add(context.run_key ? to_string(*context.run_key) : std::string());
   hash.add(context.task_key ? to_string(*context.task_key) : std::string());
   if (subject == "step") hash.add(context.step.value_or(""));
+  // What has no key may be another user's by the same name.
+  if (!context.run_key && !context.task_key && context.owner_uid) hash.add(std::to_string(*context.owner_uid));
   if (process != nullptr && subject == "process")
     hash.add(std::to_string(process->pid)).add(std::to_string(process->start_ns));
   return hash.key();

@@ -13,6 +13,8 @@
 #include <tracer/event.hpp>
 
 #include "base/bounded.hpp"
+#include "base/user_ids.hpp"
+#include "context/same_owner.hpp"
 #include "rules/finding_rules.hpp"
 
 namespace tracer::internal {
@@ -32,6 +34,8 @@ struct FindingDraft {
   std::vector<Evidence> evidence = {};
 };
 
+inline constexpr std::string_view kAnothersProgram = "another user's program";
+
 Evidence figure(std::string_view name, std::uint64_t value, std::string_view unit = {});
 Evidence words(std::string_view name, std::string text);
 
@@ -45,6 +49,17 @@ class FindingBook {
   const FindingRules& rules() const noexcept { return rules_; }
   /// That tables of findings are charged to.
   const std::shared_ptr<Accounts>& accounts() const noexcept { return accounts_; }
+
+  /// Before the first event: whose subordinate user ids are whose.
+  void use(UserIds user_ids) { user_ids_ = std::move(user_ids); }
+  /// Whether a finding about the run, task or process may name what this process runs: both have one owner.
+  bool may_name(const FindingDraft& draft, const Context& context, const std::optional<std::uint32_t>& uid) const;
+  /// Whether a process in a run or task belongs to its owner.
+  bool is_own(const Process& process) const noexcept {
+    return same_owner(process.context->owner_uid, *process.context, process.uid, user_ids_);
+  }
+  /// Its name, or that it is another user's.
+  std::string name_of(const Process& process, const FindingDraft& draft) const;
 
   /// One by its code and subject: a process, task or run, or the host. Opens it, or says what has changed.
   void report(const FindingDraft& draft, std::uint64_t time_ns, std::vector<Event>& events);
@@ -72,6 +87,7 @@ class FindingBook {
 
   const FindingRules& rules_;
   const std::shared_ptr<Accounts> accounts_;
+  UserIds user_ids_;
   Bounded<std::uint64_t, Entry> open_{kMostBytes, "findings_full", accounts_};  ///< By key.
 };
 

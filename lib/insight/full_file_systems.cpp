@@ -49,6 +49,8 @@ void FullFileSystems::saw(const FileUse& use) {
   if (!read_ || !use.opened_to_write || !use.path || !use.device) return;
   const std::uint64_t key = work_key(*use.process->context);
   if (key == 0 || (works_.size() >= kMostWorks && !works_.contains(key))) return;
+  // What another user's process in it writes is not named.
+  if (!book_.is_own(*use.process)) return;
   auto& written = works_[key].written;
   std::erase_if(written, [&](const Written& each) { return each.device == *use.device; });
   if (written.size() >= kMostDevices) written.erase(written.begin());

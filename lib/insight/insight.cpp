@@ -141,7 +141,7 @@ void Insight::add(Event event, std::vector<Event>& events) {
   } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
     slowness_.saw(*cgroup);
   } else if (const auto* device = event.get_if<DeviceSample>()) {
-    disks_.saw(*device);
+    disks_.saw(*device, device->heaviest_pid ? failures_.known_process(*device->heaviest_pid) : nullptr);
   } else if (const auto* use = event.get_if<FileUse>()) {
     disks_.saw(*use);
     full_.saw(*use);

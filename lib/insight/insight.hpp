@@ -51,6 +51,8 @@ class Insight {
     not_normal_ = std::make_unique<NotNormal>(book_, std::move(history), cpus_, wall_offset_ns);
     stalls_.use([this](const Context& context) { return not_normal_->pace_of(context); });
   }
+  /// Before the first event: whose subordinate user ids are whose.
+  void use(UserIds user_ids) { book_.use(std::move(user_ids)); }
   /// Before the first event: of what happens on this host now.
   void ask_for_space(FullFileSystems::ReadSpace read = file_system_space) { full_.ask(std::move(read)); }
   /// Appends `event`, and the findings that follow from it: before it if it is the last.

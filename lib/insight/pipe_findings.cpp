@@ -32,8 +32,12 @@ PipeFindings::Work* PipeFindings::work_of(const Process& process) {
   return &works_[key];
 }
 
+void PipeFindings::saw(Work& work, const Process& process) {
+  work.ended.saw(process, book_.is_own(process) ? process.program->tool : std::string(kAnothersProgram));
+}
+
 void PipeFindings::saw(const std::shared_ptr<const Process>& process) {
-  if (Work* work = work_of(*process)) work->ended.saw(*process);
+  if (Work* work = work_of(*process)) saw(*work, *process);
 }
 
 void PipeFindings::saw(const ProcessSample& sample) {
@@ -43,7 +47,7 @@ void PipeFindings::saw(const ProcessSample& sample) {
   if (known == work->living.end()) {
     if (living_ >= kMostLiving) return;
     ++living_;
-    work->ended.saw(*sample.process);
+    saw(*work, *sample.process);
   }
   work->living.insert_or_assign(sample.process->pid, pipe_use_of(sample));
 }
@@ -51,7 +55,8 @@ void PipeFindings::saw(const ProcessSample& sample) {
 void PipeFindings::saw(const ProcessExit& exit) {
   Work* work = work_of(*exit.process);
   if (work == nullptr) return;
-  work->ended.ended(exit);
+  saw(*work, *exit.process);
+  work->ended.ended(pipe_use_of(exit));
   living_ -= work->living.erase(exit.process->pid);
 }
 

@@ -41,6 +41,7 @@ class PipeFindings {
   };
 
   Work* work_of(const Process& process);
+  void saw(Work& work, const Process& process);
   void look(const ScopeFigures& figures, const PipeGraph& graph, std::uint64_t time_ns, std::vector<Event>& events);
 
   FindingBook& book_;

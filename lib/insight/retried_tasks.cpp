@@ -37,9 +37,10 @@ bool RetriedTasks::may_do_better(const Attempt& next, const Attempt& last) {
 void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, std::vector<Event>& events) {
   const Context& context = *finish.context;
   if (!context.run_key || !(context.task || context.task_id)) return;
-  // Attempts of one task have the same name, and not always the same id.
+  // Attempts of one task have the same name, and not always the same id. A run may hold tasks of several users.
   const Name name(static_cast<std::uint64_t>(*context.run_key),
-                  context.step.value_or("") + '\0' + context.task.value_or(context.task_id.value_or("")));
+                  std::to_string(context.owner_uid.value_or(0)) + ' ' + context.step.value_or("") + '\0' +
+                      context.task.value_or(context.task_id.value_or("")));
   const Attempt* const last = attempts_.find(name);
   if (finish.exit_code == 0 && !finish.exit_signal) {
     attempts_.erase(name);

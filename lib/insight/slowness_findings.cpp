@@ -86,7 +86,7 @@ void SlownessFindings::saw(const ProcessExit& exit) {
   Work& work = known->second;
   ++work.short_lives;
   work.short_ns += life_ns;
-  const std::string tool = exit.tool();
+  const std::string tool = book_.is_own(*exit.process) ? exit.tool() : std::string(kAnothersProgram);
   if (work.short_tools.size() < kMostShortTools || work.short_tools.contains(tool)) ++work.short_tools[tool];
 }
 

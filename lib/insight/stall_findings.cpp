@@ -196,7 +196,7 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
     draft.confidence = "medium";
     std::string tools;
     for (const Member* each : members)
-      if (each->peer_pid != 0) tools += (tools.empty() ? "" : ", ") + each->process->program->tool.value_or("?");
+      if (each->peer_pid != 0) tools += (tools.empty() ? "" : ", ") + book_.name_of(*each->process, draft);
     draft.evidence.push_back(words("programs", tools));
     return book_.report(draft, time_ns, events);
   }

@@ -21,6 +21,11 @@ std::uint64_t without_tasks_ns(std::uint64_t first_task_ns, std::uint64_t betwee
          (none_runs ? now_ns - std::min(now_ns, no_task_since_ns) : 0);
 }
 
+/// Two users' tasks may be called alike.
+std::string name_of(const Context& context, const std::string& name) {
+  return (context.owner_uid ? std::to_string(*context.owner_uid) : "") + ' ' + name;
+}
+
 /// A poll that lasts is one in a sample. When it has ended, all of it may have been a wait for something else: of that,
 /// `part_ns` keeps what came after the sample, and what came before is returned.
 std::uint64_t take_off_polls(std::uint64_t& polled_ns, std::uint64_t& part_ns) {
@@ -65,13 +70,18 @@ std::vector<std::shared_ptr<TaskLedgers::Scope>> TaskLedgers::scopes_of(const Co
                                                                         std::uint64_t begin_ns) {
   const auto task = scope(context, false, begin_ns);
   const auto run = scope(context, true, begin_ns);
-  if (task && task->name.empty()) {
-    task->name = name_within(context);
-    by_name_[task->name] = task;
+  if (task) {
+    // Its id or its owner may become known late.
+    if (std::string name = name_of(context, name_within(context)); name != task->name) {
+      if (const auto old = by_name_.find(task->name); old != by_name_.end() && old->second.lock() == task)
+        by_name_.erase(old);
+      task->name = std::move(name);
+      by_name_[task->name] = task;
+    }
   }
   if (task && run) task->around = run;
   if (run && !run->around && context.within) {
-    const auto outer = by_name_.find(*context.within);
+    const auto outer = by_name_.find(name_of(context, *context.within));
     if (outer != by_name_.end() && outer->second.lock() != task) run->around = outer->second.lock();
   }
   std::vector<std::shared_ptr<Scope>> all;

@@ -111,7 +111,7 @@ class TaskLedgers {
     Requested requested = {};
     WallLedger wall;
     CountedScope counted = {};
-    std::string name = {};               ///< Of a task: as what is in it says `within`.
+    std::string name = {};               ///< Of a task: its owner, and as what is in it says `within`.
     std::shared_ptr<Scope> around = {};  ///< The run of a task, and the task that a run is in; null: none.
     std::unordered_set<std::uint32_t> pids = {};
     /// Processes that came from outside, and how many CPUs each may use: what they start inherits it. Absent: unknown.

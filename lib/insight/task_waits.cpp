@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "context/same_owner.hpp"
 #include "context/task_name.hpp"
 #include "insight/task_ledgers.hpp"
 
@@ -67,7 +68,7 @@ void TaskLedgers::add_wait(Scope& scope, const LifeSpan& span, WaitBy by, const 
   Waits& waits = scope.waits;
   waits.all_ns[static_cast<std::size_t>(by)] += wait_ns;
   // A user's tasks are not named to others.
-  if (!other || other->context->owner_uid != scope.context->owner_uid) return;
+  if (!other || !same_owner(*other->context, *scope.context)) return;
   const auto known = std::find_if(waits.for_tasks.begin(), waits.for_tasks.end(),
                                   [&](const auto& each) { return each.by == by && each.task.lock() == other; });
   if (known != waits.for_tasks.end()) {

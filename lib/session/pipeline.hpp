@@ -49,7 +49,10 @@ class Pipeline final : public Feed {
   void snapshot_end(std::uint64_t time_ns) override;
 
   /// With what reads the source.
-  void use(UserIds user_ids) { correlator_.use(std::move(user_ids)); }
+  void use(const UserIds& user_ids) {
+    correlator_.use(user_ids);
+    if (insight_) insight_->use(user_ids);
+  }
   void use(std::shared_ptr<ProvenOwners> owners) { correlator_.use(std::move(owners)); }
   /// Before the first event. Nothing is compared with a history where there are no findings.
   void use(std::unique_ptr<SessionHistory> history, std::uint64_t wall_offset_ns) {

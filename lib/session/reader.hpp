@@ -46,10 +46,10 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   ~Reader();
 
   /// Whose subordinate user ids are whose. Before start().
-  void use(UserIds user_ids) {
+  void use(const UserIds& user_ids) {
     const std::lock_guard turn(turn_);
     accounts_->use(user_ids);
-    pipeline_.use(std::move(user_ids));
+    pipeline_.use(user_ids);
   }
   /// For whom processes of root are noted that work for a user. Before start().
   void use(std::shared_ptr<ProvenOwners> owners) {

@@ -69,8 +69,7 @@ PipeUse pipe_use_of(const ProcessSample& sample) noexcept {
   return use_of(*sample.process, sample.attached_ns, sample.process->start_ns, sample.time_ns, sample.account);
 }
 
-void PipeGraph::saw(const Process& process) {
-  const auto& tool = process.program->tool;
+void PipeGraph::saw(const Process& process, const std::optional<std::string>& tool) {
   if (!tool || members_.size() >= kMostMembers) return;
   Member& member = members_[{process.pid, process.start_ns}];
   member.tool = *tool;

@@ -40,7 +40,9 @@ PipeUse pipe_use_of(const ProcessSample& sample) noexcept;
 /// ended long ago are sums by tool.
 class PipeGraph {
  public:
-  void saw(const Process& process);
+  void saw(const Process& process) { saw(process, process.program->tool); }
+  /// With the name that it is called by; absent: it has none.
+  void saw(const Process& process, const std::optional<std::string>& tool);
   void ended(const ProcessExit& exit) {
     saw(*exit.process);
     ended(pipe_use_of(exit));

@@ -70,6 +70,7 @@ struct Player {
   std::uint64_t begin_ns = 1;
   tracer::Account account = {};
   bool living = true;
+  std::optional<std::uint32_t> uid = {};
 };
 
 class Task {
@@ -177,6 +178,7 @@ class Task {
     return build::process({.pid = player.pid,
                            .start_ns = player.begin_ns,
                            .parent_pid = player.parent,
+                           .uid = player.uid,
                            .tool = player.tool,
                            .context = player.context});
   }

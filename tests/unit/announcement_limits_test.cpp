@@ -146,6 +146,44 @@ TEST_CASE("a user's announcements are charged before they are accepted, and give
   CHECK(accounts->all().empty());
 }
 
+TEST_CASE("what two users announce with one key holds for each, and neither takes the other's place") {
+  constexpr uid_t kAlice = 1000;
+  constexpr uid_t kBob = 1001;
+  const internal::UserIds user_ids;
+  internal::AnnouncementShares shares(4);
+  internal::Announcements announcements(4, user_ids, shares);
+  for (const std::string& key : {std::string("d/work"), std::string("p9")})
+    for (const uid_t uid : {kAlice, kBob}) {
+      internal::Announced one;
+      one.key = key;
+      one.packed = internal::packed(task_named(std::to_string(uid)), {});
+      one.expires_after_ns = 100;
+      one.uid = uid;
+      REQUIRE(shares.take(one.cost(), {}) == internal::AnnouncementShares::Refusal::kNone);
+      REQUIRE(announcements.add(std::move(one), 1));
+    }
+  Process process;
+  process.pid = 9;
+  Program program;
+  program.cwd = "/work";
+  process.program = std::make_shared<const Program>(program);
+  for (const uid_t uid : {kAlice, kBob}) {
+    process.uid = uid;
+    std::size_t found = 0;
+    announcements.find(process, {}, {}, [&](internal::Announcements::Known& known, std::string_view) {
+      CHECK(known.context().task == std::to_string(uid));
+      ++found;
+    });
+    CHECK(found == 2);
+    CHECK(shares.of(uid).count == 2);
+  }
+  announcements.ended(process);
+  CHECK(shares.of(kAlice).count == 1);
+  CHECK(shares.of(kBob).count == 1);
+  announcements.expire(1000);
+  CHECK(announcements.empty());
+}
+
 TEST_CASE("one process has no more than 256 patterns for arguments below it, and a program is compared with 1,024") {
   Announced run;
   const auto below = [](std::uint32_t pid, std::size_t n) {

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -95,6 +96,7 @@ class Scene {
     reader.program.account.read_bytes = bytes;
     add(reader);
   }
+  std::map<std::uint32_t, std::uint32_t> uids;  ///< By pid: of processes that begin from now on.
   void run_starts() {
     RunStart start;
     start.time_ns = kMs;
@@ -140,6 +142,7 @@ class Scene {
                                .start_ns = who.at * kMs,
                                .parent_pid = who.parent,
                                .parent_start_ns = start_of(who.parent),
+                               .uid = uids.contains(pid) ? std::optional(uids.at(pid)) : std::nullopt,
                                .exe = "/usr/bin/" + who.tool,
                                .argv = who.argv,
                                .tool = who.tool,
@@ -288,6 +291,45 @@ TEST_CASE("a timeout, a scheduler and a stranger are told apart") {
     scene.killed(20, 50, SIGTERM, 30);
     REQUIRE(scene.findings().size() == 1);
     CHECK(scene.findings()[0].code == code);
+  }
+}
+
+TEST_CASE("who ended a process, asked for its memory, read its output or went on is named to its owner alone") {
+  for (const std::uint32_t uid : {1000u, 1001u, 0u}) {
+    CAPTURE(uid);
+    Context owned = in_task();
+    owned.owner_uid = 1000;
+    const auto begin = [&](Scene& scene, const Context& of_other) {
+      scene.uids = {{20, 1000}, {30, uid}};
+      scene.begin(30, 1, 2, "secret", of_other);
+      scene.begin(20, 10, 5, "bwa mem");
+    };
+    const auto names = [](const std::vector<Finding>& findings, const char* code) {
+      const Finding* const found = with_code(findings, code);
+      REQUIRE(found != nullptr);
+      CHECK((found->text.find("secret") == std::string::npos) ==
+            (found->text.find("another user's program") != std::string::npos));
+      return found->text.find("secret") != std::string::npos;
+    };
+    Scene killed(owned);
+    begin(killed, Context());
+    killed.killed(20, 50, SIGTERM, 30);
+    CHECK(names(killed.findings(), "killed_by_user") == (uid == 1000));
+    Scene read(owned);
+    begin(read, owned);
+    read.pipe(20, 30, 50, 1 << 20);
+    read.status(10, 100, 0);
+    read.finish(100, 0);
+    // Root's process in the task works for its owner.
+    CHECK(names(read.findings(), "partial_output_used") == (uid != 1001));
+    Scene asked(owned);
+    begin(asked, Context());
+    OomKill kill;
+    kill.process = asked.process(20);
+    kill.allocator_pid = 30;
+    asked.add(kill);
+    asked.add(oom_killed(asked.ended(20, 50)));
+    CHECK((asked.findings().at(0).text.find("secret") != std::string::npos) == (uid == 1000));
   }
 }
 

@@ -23,6 +23,7 @@
 #include "base/folder.hpp"
 #include "collect.hpp"
 #include "context/proven_owners.hpp"
+#include "insight/insight.hpp"
 #include "serve/for_others.hpp"
 #include "serve/own_things.hpp"
 #include "serve/ownership.hpp"
@@ -57,6 +58,7 @@ class Host {
                                               {kBob.uid, kBob.subordinate, 65536}}))
       : ownership_(ids, proven_) {
     stages_.correlator.use(ids);
+    insight_.use(ids);
     stages_.correlator.use(proven_);
     push(wire::cgroup_record(kContainer, "/docker/" + std::string(64, 'a')));
   }
@@ -137,7 +139,9 @@ class Host {
   }
   void push(const wire::Bytes& record) {
     stages_.push(record);
-    for (const Event& event : stages_.events) {
+    std::vector<Event> events;
+    for (const Event& event : stages_.events) insight_.add(event, events);
+    for (const Event& event : events) {
       const Owner owner = ownership_.owner_of(event);
       for (const User& user : {kAlice, kBob})
         if (may_see({.owners = {user.uid}}, owner)) judge(user, for_owner(event, owner, ownership_));
@@ -161,6 +165,8 @@ class Host {
       for (const auto& text : {context.pipeline, context.run, context.step, context.sample, context.task,
                                context.task_id, context.run_id, context.within})
         check(text);
+      for (const auto& key : {context.run_key, context.task_key})
+        if (key && keys_.try_emplace(*key, user.uid).first->second != user.uid) leak("a key that the other has");
       for (const Label& label : context.labels) check(label.value);
       for (const Overruled& one : context.overruled) check(one.value);
     };
@@ -177,6 +183,7 @@ class Host {
           if constexpr (requires { body.program.program; }) check_program(*body.program.program);
           if constexpr (requires { body.context->run; }) check_context(*body.context);
           if constexpr (requires { body.before->run; }) check_context(*body.before), check_context(*body.after);
+          if constexpr (requires { body.evidence; }) check(body.text);
           if constexpr (requires { body.totals.processes; }) {
             ++finished[user.uid];
             most_processes[user.uid] = std::max(most_processes[user.uid], body.totals.processes);
@@ -187,6 +194,8 @@ class Host {
 
   std::shared_ptr<ProvenOwners> proven_ = std::make_shared<ProvenOwners>(kHost);
   collect::Stages stages_;
+  Insight insight_{4};
+  std::map<Key, uid_t> keys_;  ///< Of runs and tasks, and to whom they were given.
   Ownership ownership_;
   std::map<std::uint32_t, std::uint64_t> programs_;
   std::uint32_t last_pid_ = 1000;

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/sip_hash.hpp"
 #include "context/layers.hpp"
 
 using namespace tracer;
@@ -99,31 +100,43 @@ TEST_CASE("a run that has only a name is one in its session") {
   CHECK(with_keys(named, kHost).run_key != with_keys({.pipeline = "pr", .run = "1"}, kHost).run_key);
 }
 
-TEST_CASE("names and ids that users say are their own") {
-  const auto said = [](Context context, std::optional<uid_t> by) {
+TEST_CASE("equal names and ids of two users, and of nobody, have different keys") {
+  const auto owned = [](Context context, std::optional<uid_t> owner, const KeyOrigin& origin = kHost) {
     internal::stamp(context, Provenance::kLabel);
-    internal::set_run_key(context, kHost, by);
-    internal::set_task_key(context, kHost, by);
+    internal::set_run_key(context, origin, owner);
+    internal::set_task_key(context, origin, owner);
     return context;
   };
   const std::vector<Context> all = {{.pipeline = "p", .run = "r1"},
                                     {.engine = "nextflow", .run_id = "0c1f"},
                                     {.task_id = "12.1"},
                                     {.step = "s"},
-                                    {.run = "r1", .task_id = "12.1"}};
+                                    {.run = "r1", .task_id = "12.1"},
+                                    known_task(),
+                                    made_up_task()};
   for (const Context& context : all) {
-    const Context alices = said(context, 1000);
-    const Context bobs = said(context, 1001);
-    CHECK((alices.task_key ? alices.task_key : alices.run_key) != (bobs.task_key ? bobs.task_key : bobs.run_key));
-    CHECK(alices == said(context, 1000));
-    const Context hosts = said(context, std::nullopt);
-    CHECK((alices.task_key ? alices.task_key : alices.run_key) != (hosts.task_key ? hosts.task_key : hosts.run_key));
+    std::set<Key> keys;
+    const std::vector<std::optional<uid_t>> owners = {std::nullopt, 0, 1000, 1001};
+    for (const auto& owner : owners) {
+      const Context made = owned(context, owner);
+      CHECK(made == owned(context, owner));
+      for (const auto& key : {made.run_key, made.task_key})
+        if (key) keys.insert(*key);
+    }
+    const std::size_t of_each = (internal::is_run(context) ? 1 : 0) + (internal::is_task(context) ? 1 : 0);
+    CHECK(keys.size() == owners.size() * of_each);
   }
-  // A process stands for itself.
-  Context made_up = made_up_task();
-  internal::set_run_key(made_up, kHost, 1000);
-  internal::set_task_key(made_up, kHost, 1000);
-  CHECK(made_up == with_keys(made_up_task(), kHost));
+  CHECK(owned(known_task(), 1000) == owned(known_task(), 1000, kOtherHost));
+}
+
+TEST_CASE("equal tasks of two users inside one run have different keys") {
+  Context alices = known_task();
+  internal::set_run_key(alices, kHost);
+  Context bobs = alices;
+  internal::set_task_key(alices, kHost, 1000);
+  internal::set_task_key(bobs, kHost, 1001);
+  CHECK(alices.run_key == bobs.run_key);
+  CHECK(alices.task_key != bobs.task_key);
 }
 
 TEST_CASE("a hundred thousand tasks have as many keys") {
@@ -140,4 +153,16 @@ TEST_CASE("keys are what they were in recordings of before") {
   const Context task = with_keys(known_task(), kHost);
   CHECK(to_string(*task.run_key) == "4e4e17d50eb55dc0");
   CHECK(to_string(*task.task_key) == "282df57e1d1d0c1d");
+  const Context made_up = with_keys(made_up_task(), kHost);
+  CHECK(to_string(*made_up.run_key) == "2a4b7ef194b01ef3");
+  CHECK(to_string(*made_up.task_key) == "1497a67131a58fc8");
+  const Context named{.pipeline = "p", .run = "r1", .step = "s", .sample = "S1"};
+  CHECK(to_string(*with_keys(named, kHost).run_key) == "57fe9427762225c8");
+  CHECK(to_string(*with_keys(named, kHost).task_key) == "7070f21d2682069a");
+}
+
+TEST_CASE("keys that a service makes are as docs/contexts.md says") {
+  Context task = known_task();
+  internal::set_run_key(task, kHost, 1000);
+  CHECK(*task.run_key == Key{internal::sip_hash({}, "4e4e17d50eb55dc0 1000")});
 }

@@ -110,8 +110,9 @@ class Context(Fact):
     is in no run, or no task."""
     owner_uid: int | None
     """Whose the run or task is: the user who announced or labeled it by a service; else the owner of the run or task
-    around it; else the real user id of its first process, at its first program. None when: it is in neither, or what
-    root announced or labeled holds processes of several users."""
+    around it; else the real user id of its first process, at its first program. In a service, a subordinate user id
+    stands for its user. None when: it is in neither, or what root announced or labeled holds processes of several
+    users."""
 
 
 class Requested(Fact):
@@ -1496,7 +1497,8 @@ class TaskFinish(Event):
     failed: int
     """Failures that began in it; not of the engine's own processes."""
     failures: tuple[FailedProcess, ...]
-    """The first 16 of them, each where it began: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`."""
+    """The first 16 of them, each where it began: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`;
+    `tool` is null where the process is another user's."""
     engine_cpu_ns: int | None
     """CPU time of the engine's own processes; `cpu_ns` includes it. In nanoseconds. None when: unknown for one of
     them."""
@@ -1659,7 +1661,8 @@ class RunFinish(Event):
     failed: int
     """Failures that began in it; not of the engine's own processes."""
     failures: tuple[FailedProcess, ...]
-    """The first 16 of them, each where it began: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`."""
+    """The first 16 of them, each where it began: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`;
+    `tool` is null where the process is another user's."""
     engine_cpu_ns: int | None
     """CPU time of the engine's own processes; `cpu_ns` includes it. In nanoseconds. None when: unknown for one of
     them."""
