@@ -28,6 +28,8 @@ class UserIds {
 
   /// The user themselves, or the one to whom a subordinate id belongs. Absent: the ranges of two users overlap there.
   std::optional<uid_t> user_of(uid_t uid) const noexcept;
+  /// The ids that stand for another, in order, each once; where two users' overlap, their owner is `nobody`.
+  std::vector<SubordinateIds> apart(uid_t nobody) const;
   /// Both are known, and stand for one user.
   bool same(const std::optional<std::uint32_t>& one, const std::optional<std::uint32_t>& other) const noexcept;
 

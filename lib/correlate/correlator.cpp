@@ -35,7 +35,7 @@ Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_proc
       programs_(rules_.tools, rules_.mask_secrets ? rules_.secrets : nullptr),
       processes_(programs_, resolver_, cgroups_, std::move(filter), rules_.find_context, max_processes),
       samples_(host),
-      joins_(family_joins()) {
+      joins_(family_joins(rules_.accounts)) {
   if (rules_.command_pid != 0) resolver_.add_command(rules_.command_pid);
 }
 
@@ -276,6 +276,7 @@ void Correlator::take_over(const std::vector<LeftProcess>& left, std::vector<Eve
     text.text.cwd = program.cwd;
     text.text.argv = program.argv;
     text.text.argv_cut_bytes = program.argv_cut_bytes;
+    text.text.euid = program.exec_euid;
     processes_.keep_text(text);
     TrackedProcess& tracked = process_of(identity, each.attached_ns, events);
     taken_in_again(tracked);
@@ -493,7 +494,7 @@ void add_to_joins(const std::vector<std::unique_ptr<FamilyJoin>>& joins, Process
                   const SumsRecord& record) {
   const TrackedProcess* const tracked = processes.find(record.identity.pid, record.identity.start_ns);
   if (!tracked || tracked->selection != Selection::kSelected || tracked->held) return;
-  for (const auto& join : joins) join->add(record);
+  for (const auto& join : joins) join->add(record, *tracked->process);
 }
 
 }  // namespace

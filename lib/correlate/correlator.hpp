@@ -51,6 +51,7 @@ class Correlator {
     std::size_t most_announcements = 1u << 17;
     std::uint32_t command_pid = 0;  ///< See SessionOptions::command_pid.
     KeyOrigin key_origin = {};
+    std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>();  ///< That tables are charged to. Never null.
     /// The labels of a context id that set_context() has not said; null: not known. Empty: there are no others.
     ProcessTable::FindContext find_context = {};
   };

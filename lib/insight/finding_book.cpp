@@ -58,6 +58,11 @@ Evidence words(std::string_view name, std::string text) {
   return evidence;
 }
 
+void add_other_user(FindingDraft& draft, const std::optional<std::uint32_t>& euid) {
+  const auto owner = draft.context->owner_uid ? draft.context->owner_uid : draft.process->uid;
+  if (euid && euid != owner) draft.evidence.push_back(figure("euid", *euid));
+}
+
 /// A part in brackets with a name that is not known is left out: "[, sent by {sender}]".
 std::string filled_in(std::string_view text, const Finding& finding) {
   std::string out;

@@ -33,6 +33,8 @@ struct FindingDraft {
 
 Evidence figure(std::string_view name, std::uint64_t value, std::string_view unit = {});
 Evidence words(std::string_view name, std::string text);
+/// As which user a file was used that it names, where that is not the owner of the subject.
+void add_other_user(FindingDraft& draft, const std::optional<std::uint32_t>& euid);
 
 /// The findings of a session: says each when it opens, when it has changed, and when it is closed. Bounded: by kMost;
 /// what comes when as many are open is counted.

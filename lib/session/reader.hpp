@@ -48,6 +48,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// Whose subordinate user ids are whose. Before start().
   void use(UserIds user_ids) {
     const std::lock_guard turn(turn_);
+    if (kernel_side_ != nullptr) kernel_side_->use(user_ids);
     pipeline_.use(std::move(user_ids));
   }
   /// For whom processes of root are noted that work for a user. Before start().
