@@ -6,12 +6,15 @@
 #include "wire.h"
 #include "common/emit.h"
 #include "common/records.h"
+#include "common/shares.h"
 #include "common/told_apart.h"
+#include "acting_user.h"
 #include "host_paths.h"
 
+#define MOST_FILE_USES 32768
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 32768);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_FILE_USES);
 	__type(key, struct tracer_file_key);
 	__type(value, struct tracer_file_sums);
 } file_uses SEC(".maps");
@@ -63,7 +66,7 @@ static __always_inline void fill_key(struct tracer_file_key *key, const struct t
 	key->device = device;
 	key->generation = generation;
 	key->pid = bpf_get_current_pid_tgid() >> 32;
-	key->reserved = 0;
+	key->user = acting_user(process);
 }
 
 static __always_inline void fill_file_key(struct tracer_file_key *key, const struct tracer_process *process,
@@ -104,14 +107,29 @@ static __always_inline struct tracer_file_sums *sums_of_file(struct tracer_file_
 {
 	struct tracer_file_sums *sums = bpf_map_lookup_elem(&file_uses, key);
 
-	if (!sums && key->inode && !has_room(process->start_ns, process->pid, most_files)) {
-		key->inode = key->device = key->generation = 0;
-		sums = bpf_map_lookup_elem(&file_uses, key);
-	}
 	if (sums)
 		return sums;
-	struct tracer_file_sums none = {.moves_unseen = !sees_moves};
-	*fresh = bpf_map_update_elem(&file_uses, key, &none, BPF_NOEXIST) == 0;
+	struct tracer_file_sums none = {.moves_unseen = !sees_moves, .account = account_of(bpf_get_current_uid_gid())};
+	bool taken = false;
+	if (key->inode && has_room(process->start_ns, process->pid, most_files)) {
+		taken = take_row(none.account, MOST_FILE_USES, SHARES_OF_ROWS);
+		none.no_room = !taken;
+		if (taken)
+			note_told_apart(process->start_ns, process->pid);
+	}
+	if (!taken) {
+		if (key->inode)
+			key->inode = key->device = key->generation = 0;
+		sums = bpf_map_lookup_elem(&file_uses, key);
+		if (sums && none.no_room)
+			sums->no_room = 1;
+		if (sums)
+			return sums;
+		taken = take_row(none.account, MOST_FILE_USES, SHARES_OF_FOLDED);
+	}
+	*fresh = taken && bpf_map_update_elem(&file_uses, key, &none, BPF_NOEXIST) == 0;
+	if (taken && !*fresh)
+		give_row_back(none.account);
 	sums = bpf_map_lookup_elem(&file_uses, key);
 	if (!sums)
 		count_loss(TRACER_LOSS_RING_FILE_USE);
@@ -123,8 +141,10 @@ static __always_inline void begin_anew(struct tracer_file_sums *sums)
 {
 	if (sums->opens > sums->sent_opens)
 		count_loss(TRACER_LOSS_RING_FILE_USE);
+	__u32 account = sums->account;
 	__builtin_memset(sums, 0, sizeof(*sums));
 	sums->moves_unseen = !sees_moves;
+	sums->account = account;
 }
 
 /* All that is counted, since the record that was sent last. */
@@ -178,15 +198,15 @@ static __always_inline void send_use(struct tracer_path_buffer *buffer, const st
 
 	fill_header(&record->header, TRACER_WIRE_FILE_USE, size, process->pid, process->start_ns,
 		    bpf_ktime_get_boot_ns());
-	if (!send_within_share(record, size)) {
+	if (!send_within_own_share(record, size, record->sums.account)) {
 		sums->sent_opens = sums->opens;
 		sums->sent_renames = sums->renames;
 		sums->sent_deletes = sums->deletes;
 		return;
 	}
 	count_loss(TRACER_LOSS_RING_FILE_USE);
-	if (record->fresh)
-		bpf_map_delete_elem(&file_uses, key);
+	if (record->fresh && bpf_map_delete_elem(&file_uses, key) == 0)
+		give_row_back(record->sums.account);
 }
 
 #endif

@@ -51,6 +51,9 @@ struct nsproxy {
 
 struct cred {
 	kuid_t uid;
+	kuid_t suid;
+	kuid_t euid;
+	kuid_t fsuid;
 };
 
 struct qstr {

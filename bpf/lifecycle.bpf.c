@@ -95,6 +95,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	if (action == TRACER_RULE_EXCLUDE)
 		return 0;
 	if (origin) {
+		fresh->flags |= origin->flags & TRACER_FLAG_OTHER_USER;
 		fresh->scope = origin->scope;
 		fresh->cgroup_id = origin->cgroup_id;
 		fresh->hierarchy = origin->hierarchy;
@@ -236,7 +237,9 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	process->peak_pages = 0;
 	process->peak_known = 0;
 	process->leader_dead = 0;
-	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_SHARED)) | TRACER_FLAG_EXECUTED;
+	__u32 euid = task->cred->euid.val;
+	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_SHARED | TRACER_FLAG_OTHER_USER)) |
+			 TRACER_FLAG_EXECUTED | (euid != task->cred->uid.val ? TRACER_FLAG_OTHER_USER : 0);
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
 	refresh_cgroup(task, process, PROGRAM_EXEC);
@@ -251,6 +254,8 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	record->peak_pages = peak_pages;
 	record->flags = flags | TRACER_FLAG_EXECUTED;
 	record->old_tid = old_tid;
+	record->euid = euid;
+	record->reserved = 0;
 	record->threads_created = process->threads_created;
 	record->cpus_allowed = task->nr_cpus_allowed;
 

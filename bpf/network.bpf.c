@@ -13,16 +13,19 @@
 #include "common/addresses.h"
 #include "common/emit.h"
 #include "common/records.h"
+#include "common/shares.h"
 #include "common/told_apart.h"
+#include "acting_user.h"
 #include "current_process.h"
 #include "owed_waits.h"
 #include "thread_places.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+#define MOST_CONNECTIONS 16384
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_CONNECTIONS);
 	__type(key, struct tracer_connection_key);
 	__type(value, struct tracer_connection_sums);
 } connections SEC(".maps");
@@ -154,6 +157,7 @@ static __always_inline bool read_key(struct tracer_connection_key *key, struct e
 	key->start_ns = process->start_ns;
 	key->program_start_ns = process->program_start_ns;
 	key->pid = bpf_get_current_pid_tgid() >> 32;
+	key->user = acting_user(process);
 	if (!is_of_program(sock))
 		return false;
 	if (!read_ends(ends, sock)) {
@@ -194,16 +198,29 @@ sums_of(struct tracer_connection_key *key, const struct ends *ends, struct conne
 	*fresh = false;
 	if (sums)
 		return sums;
-	if (!has_room(key->program_start_ns, key->pid, most_peers)) {
+	__builtin_memset(&buffer->sums, 0, sizeof(buffer->sums));
+	__u32 account = account_of(bpf_get_current_uid_gid());
+	bool taken = false;
+	if (has_room(key->program_start_ns, key->pid, most_peers)) {
+		taken = take_row(account, MOST_CONNECTIONS, SHARES_OF_ROWS);
+		buffer->sums.no_room = !taken;
+	}
+	if (taken) {
+		note_told_apart(key->program_start_ns, key->pid);
+		__builtin_memcpy(buffer->sums.local, &ends->local, sizeof(buffer->sums.local));
+	} else {
 		fold(key);
 		sums = bpf_map_lookup_elem(&connections, key);
+		if (sums && buffer->sums.no_room)
+			sums->no_room = 1;
 		if (sums)
 			return sums;
+		taken = take_row(account, MOST_CONNECTIONS, SHARES_OF_FOLDED);
 	}
-	__builtin_memset(&buffer->sums, 0, sizeof(buffer->sums));
-	if (!key->folded)
-		__builtin_memcpy(buffer->sums.local, &ends->local, sizeof(buffer->sums.local));
-	*fresh = bpf_map_update_elem(&connections, key, &buffer->sums, BPF_NOEXIST) == 0;
+	buffer->sums.account = account;
+	*fresh = taken && bpf_map_update_elem(&connections, key, &buffer->sums, BPF_NOEXIST) == 0;
+	if (taken && !*fresh)
+		give_row_back(account);
 	return bpf_map_lookup_elem(&connections, key);
 }
 
@@ -217,14 +234,17 @@ static __always_inline void tell(struct connection_buffer *buffer, const struct 
 	fill_identity(&record->identity, process);
 	record->key = *key;
 	record->sums = *sums;
-	if (send_within_share(record, sizeof(*record)) == 0) {
+	if (send_within_own_share(record, sizeof(*record), sums->account) == 0) {
 		/* Not 0, though nothing was moved yet. */
 		sums->told = sums->sends + sums->receives + 1;
 		return;
 	}
-	/* User space would never ask for what it has not heard of: the next call tells it. */
-	if (!sums->told)
-		count_loss(TRACER_LOSS_RING_CONNECTION);
+	if (sums->told)
+		return;
+	/* User space would never ask for what it has not heard of: the next call begins it anew. */
+	count_loss(TRACER_LOSS_RING_CONNECTION);
+	if (bpf_map_delete_elem(&connections, key) == 0)
+		give_row_back(record->sums.account);
 }
 
 /* Often enough, and at a peer's end. What was sent again before the first look is not this socket's alone. */

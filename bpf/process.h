@@ -223,6 +223,8 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	fresh->exec_id = leader->self_exec_id;
 	fresh->context_id = context_id;
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
+	if (leader->cred->euid.val != leader->cred->uid.val)
+		fresh->flags |= TRACER_FLAG_OTHER_USER;
 	if (action == TRACER_RULE_EXCLUDE)
 		fresh->flags |= TRACER_FLAG_EXCLUDED;
 	/* By these other CPUs know it; its dying threads by the second. */

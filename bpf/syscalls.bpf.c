@@ -12,6 +12,7 @@
 #include "wire.h"
 #include "common/emit.h"
 #include "common/records.h"
+#include "common/shares.h"
 #include "current_process.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -221,6 +222,7 @@ static __always_inline void send_rows(const struct tracer_process *process)
 		    bpf_ktime_get_boot_ns());
 	fill_identity(&record->identity, process);
 	record->reserved = 0;
+	__u32 account = account_of(bpf_get_current_uid_gid());
 #pragma clang loop unroll(disable)
 	for (__u32 at = 0; at < TRACER_SYSCALL_ROWS; at++) {
 		key.row = at;
@@ -232,7 +234,7 @@ static __always_inline void send_rows(const struct tracer_process *process)
 		/* Of two last threads one deletes it, and only that one sends it. */
 		if (bpf_map_delete_elem(&syscall_rows, &key) == -ENOENT || (process->flags & TRACER_FLAG_EXCLUDED))
 			continue;
-		if (send_within_share(record, sizeof(*record)))
+		if (send_within_own_share(record, sizeof(*record), account))
 			count_loss(TRACER_LOSS_RING_SYSCALL_USE);
 	}
 }

@@ -149,6 +149,9 @@ struct tracer_wire_identity {
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 
+/* In place of a user id: the one as which the program was executed, where that is not the real one. */
+#define TRACER_USER_OF_PROGRAM 0xfffffffeu
+
 /* Bits of `flags` in the records below and in struct tracer_process. */
 #define TRACER_FLAG_EXCLUDED (1u << 0) /* known, inherited, never reported */
 #define TRACER_FLAG_ADOPTED (1u << 1)  /* lived before it was tracked; cleared by an exec */
@@ -172,6 +175,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_SENT_BY_KERNEL (1u << 18)  /* exit: the signal that ended it */
 #define TRACER_FLAG_SENT_BY_PROCESS (1u << 19) /* likewise */
 #define TRACER_FLAG_OOM_KILLED (1u << 20)      /* with TRACER_FLAG_SENT_BY_KERNEL: as memory had run out */
+#define TRACER_FLAG_OTHER_USER (1u << 21)      /* its program was executed as another user than its real one */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;
@@ -200,6 +204,8 @@ struct tracer_wire_process_exec {
 	__u64 cwd_inode;
 	__u32 cwd_device;
 	__u32 cwd_owner; /* a uid */
+	__u32 euid;	 /* effective, as the new program begins */
+	__u32 reserved;
 };
 
 /*
@@ -284,6 +290,17 @@ struct tracer_wire_oom_kill {
 	__u32 reserved;
 };
 
+/* What users share is counted by account: by user id, modulo this. */
+#define TRACER_ACCOUNTS 4096
+
+/* Subordinate user ids, and the user to whom they are charged. */
+#define TRACER_MOST_ID_RANGES 8192 /* less 1 */
+struct tracer_id_range {
+	__u32 first;
+	__u32 last;
+	__u32 user;
+};
+
 /* Which file of which process; all 0 but for the process: more of its files than are told apart. */
 struct tracer_file_key {
 	__u64 start_ns;
@@ -291,7 +308,7 @@ struct tracer_file_key {
 	__u32 device;
 	__u32 generation; /* of the inode, which may be given again; 1 where inode is 0: files that were unlinked */
 	__u32 pid;	  /* the kernel's number, as the places of processes are by that */
-	__u32 reserved;
+	__u32 user;	  /* as which it was used, or TRACER_USER_OF_PROGRAM */
 };
 
 /* What a process has done with a file, in all, up to its last close. */
@@ -308,14 +325,16 @@ struct tracer_file_sums {
 	__u8 created;	    /* by an open that this process closed */
 	__u8 reads;	    /* opened for reading */
 	__u8 writes;
-	__u8 open_unknown; /* an open was not seen */
-	__u8 moves_unseen; /* this kernel shows no renames and deletes */
-	__u8 reserved;
+	__u8 open_unknown;  /* an open was not seen */
+	__u8 moves_unseen;  /* this kernel shows no renames and deletes */
+	__u8 no_room;	    /* of files that are not told apart: they would be, had their user not taken its share */
 	__u64 opened_ns;    /* the first open, by the boot clock; 0: none was seen */
 	__u32 renames;	    /* by this process, as all that follows */
 	__u32 deletes;	    /* of its last name */
 	__u32 sent_renames; /* when the record was sent last, as sent_opens */
 	__u32 sent_deletes;
+	__u32 account; /* that they are charged to */
+	__u32 reserved;
 };
 
 #define TRACER_FILESYSTEM_SIZE 16
@@ -378,7 +397,8 @@ struct tracer_connection_key {
 	__u8 role;	 /* TRACER_ROLE_* */
 	__u8 same_host;
 	__u8 folded; /* 1: all peers beyond those that are told apart */
-	__u8 reserved[6];
+	__u8 reserved[2];
+	__u32 user; /* as which it was exchanged with, or TRACER_USER_OF_PROGRAM */
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_connection_key) == 48, "wire layout");
 
@@ -399,6 +419,8 @@ struct tracer_connection_sums {
 	__u32 wait_unknown;   /* 1: threads have waited otherwise than in a call on these sockets, or nobody knows */
 	__u8 local[16];	      /* of the first socket */
 	__u64 wait_ns;	      /* in calls that send or receive */
+	__u32 account;	      /* that they are charged to */
+	__u32 no_room;	      /* 1: as in struct tracer_file_sums */
 };
 
 struct tracer_wire_connection {

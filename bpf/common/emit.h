@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How any family sends records, wakes the reader and counts what it loses. The rings and `reader` are made with the
- * lifecycle family and shared with the others; `losses` is each family's own, by its own numbers.
+ * How any family sends records, wakes the reader and counts what it loses. The rings, `reader` and `id_ranges` are made
+ * with the lifecycle family and shared with the others; `losses` is each family's own, by its own numbers.
  */
 #ifndef TRACER_EMIT_H
 #define TRACER_EMIT_H
@@ -40,6 +40,14 @@ struct {
 	__type(value, __u64);
 } losses SEC(".maps");
 
+/* Subordinate user ids in order, from the second on; of the first, `first` says how many ranges follow. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TRACER_MOST_ID_RANGES);
+	__type(key, __u32);
+	__type(value, struct tracer_id_range);
+} id_ranges SEC(".maps");
+
 const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much waits for it in a ring */
 const volatile __u64 flood_bytes = 4 << 20;  /* of a ring, the most that records of which there may be floods take */
 const volatile __u32 ring_count = 1;	     /* 1: only `events` */
@@ -52,14 +60,20 @@ static __always_inline void count_loss(__u32 cause)
 		__sync_fetch_and_add(count, 1);
 }
 
-/* That of this CPU. A CPU that was added later, beyond the last group, uses the last. */
+/* Its number. A CPU that was added later, beyond the last group, uses the last. */
+static __always_inline __u32 ring_of_cpu(void)
+{
+	__u32 ring = bpf_get_smp_processor_id() >> ring_cpus_shift;
+
+	return ring >= ring_count ? ring_count - 1 : ring;
+}
+
+/* That of this CPU. */
 static __always_inline void *own_ring(void)
 {
 	if (ring_count == 1)
 		return &events;
-	__u32 ring = bpf_get_smp_processor_id() >> ring_cpus_shift;
-	if (ring >= ring_count)
-		ring = ring_count - 1;
+	__u32 ring = ring_of_cpu();
 	return bpf_map_lookup_elem(&event_rings, &ring);
 }
 

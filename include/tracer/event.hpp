@@ -126,6 +126,9 @@ struct FileUse {
   /// How often this process took the last name from the file, be it by a rename of another to that name. Absent:
   /// likewise.
   std::optional<std::uint64_t> deletes = {};
+  /// The user id that this process acted as: its effective one, so root's in a setuid program. Uses as different users
+  /// are events of their own. Absent: not known.
+  std::optional<std::uint32_t> euid = {};
 };
 
 /// Memory had run out, in a cgroup with a limit or on the host, and the kernel chose this process to be killed.
@@ -168,6 +171,7 @@ struct Connection {
   /// How long threads waited in calls on these sockets, summed over threads. Absent: "waits" is off, or they waited
   /// otherwise, in poll or epoll, which says nothing of one peer.
   std::optional<std::uint64_t> wait_ns = {};
+  std::optional<std::uint32_t> euid = {};  ///< As FileUse::euid.
 };
 
 /// The first followed process was seen in a container.

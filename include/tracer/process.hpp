@@ -24,6 +24,7 @@ struct Program {
   std::optional<std::uint64_t> argv_cut_bytes = {};  ///< Bytes missing in the middle; absent: none.
   std::optional<std::string> cwd = {};               ///< When the program began, below the process's own root.
   std::optional<std::string> tool = {};              ///< From rules/tools.toml, such as "samtools sort".
+  std::optional<std::uint32_t> exec_euid = {};       ///< Effective user id when the program began.
 };
 
 /// The cgroup that a process is in. Immutable; shared by all events of processes in it.

@@ -54,6 +54,11 @@ class Bounded {
   std::size_t size() const noexcept { return rows_.size(); }
   std::size_t bytes() const noexcept { return bytes_; }
   bool empty() const noexcept { return rows_.empty(); }
+  /// That the rows of this owner take.
+  std::size_t bytes_of(const std::optional<uid_t>& owner) const {
+    const auto holder = holders_.find(accounts_->user_of(owner));
+    return holder == holders_.end() ? 0 : holder->second.bytes;
+  }
 
   /// A new row in place of one with this key. `bytes`: that it takes beside itself. Null: it is larger than the table,
   /// and counted as lost.

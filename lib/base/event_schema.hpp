@@ -168,7 +168,7 @@ struct Schema<FileUse> {
       field(16, "first_open_ns", &FileUse::first_open_ns, Unit::kNs),
       field(17, "last_close_ns", &FileUse::last_close_ns, Unit::kNs), field(18, "filesystem", &FileUse::filesystem),
       field(19, "renamed_to", &FileUse::renamed_to), field(20, "renames", &FileUse::renames, Unit::kCount),
-      field(21, "deletes", &FileUse::deletes, Unit::kCount));
+      field(21, "deletes", &FileUse::deletes, Unit::kCount), field(22, "euid", &FileUse::euid));
 };
 
 template <>
@@ -187,7 +187,8 @@ struct Schema<Connection> {
       field(16, "failed_connects", &Connection::failed_connects, Unit::kCount), field(17, "error", &Connection::error),
       field(18, "retransmits_at_least", &Connection::retransmits_at_least, Unit::kCount),
       field(19, "round_trip_ns", &Connection::round_trip_ns, Unit::kNs),
-      field(20, "last_ns", &Connection::last_ns, Unit::kNs), field(21, "wait_ns", &Connection::wait_ns, Unit::kNs));
+      field(20, "last_ns", &Connection::last_ns, Unit::kNs), field(21, "wait_ns", &Connection::wait_ns, Unit::kNs),
+      field(22, "euid", &Connection::euid));
 };
 
 template <>

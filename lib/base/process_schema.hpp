@@ -52,7 +52,7 @@ struct Schema<Program> {
   static constexpr auto fields =
       std::tuple(field(1, "comm", &Program::comm), field(2, "exe", &Program::exe), field(3, "argv", &Program::argv),
                  field(4, "argv_cut_bytes", &Program::argv_cut_bytes, Unit::kBytes), field(5, "cwd", &Program::cwd),
-                 field(6, "tool", &Program::tool));
+                 field(6, "tool", &Program::tool), field(7, "exec_euid", &Program::exec_euid));
 };
 
 template <>

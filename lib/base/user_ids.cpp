@@ -2,6 +2,8 @@
 #include "base/user_ids.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "base/number.hpp"
 
@@ -32,6 +34,24 @@ std::optional<uid_t> UserIds::user_of(uid_t uid) const noexcept {
     found = &range;
   }
   return found == nullptr ? uid : found->owner;
+}
+
+std::vector<SubordinateIds> UserIds::apart(uid_t nobody) const {
+  constexpr std::uint64_t kEnd = std::uint64_t{1} << 32;
+  std::set<std::uint64_t> bounds;
+  for (const SubordinateIds& range : ranges_) {
+    bounds.insert(range.first);
+    bounds.insert(std::min(range.first + std::min(range.count, kEnd), kEnd));
+  }
+  std::vector<SubordinateIds> apart;
+  for (auto bound = bounds.begin(); bound != bounds.end(); ++bound) {
+    const auto next = std::next(bound);
+    if (next == bounds.end()) break;
+    const auto first = static_cast<uid_t>(*bound);
+    const uid_t owner = user_of(first).value_or(nobody);
+    if (owner != first) apart.push_back({owner, first, *next - *bound});
+  }
+  return apart;
 }
 
 bool UserIds::same(const std::optional<std::uint32_t>& one, const std::optional<std::uint32_t>& other) const noexcept {

@@ -30,6 +30,8 @@ class UserIds {
   std::optional<uid_t> user_of(uid_t uid) const noexcept;
   /// The same; an id that belongs to two users stands for itself.
   uid_t owner_of(uid_t uid) const noexcept { return user_of(uid).value_or(uid); }
+  /// The ids that stand for another, in order, each once; where two users' overlap, their owner is `nobody`.
+  std::vector<SubordinateIds> apart(uid_t nobody) const;
   /// Both are known, and stand for one user.
   bool same(const std::optional<std::uint32_t>& one, const std::optional<std::uint32_t>& other) const noexcept;
 

@@ -276,6 +276,7 @@ void Correlator::take_over(const std::vector<LeftProcess>& left, std::vector<Eve
     text.text.cwd = program.cwd;
     text.text.argv = program.argv;
     text.text.argv_cut_bytes = program.argv_cut_bytes;
+    text.text.euid = program.exec_euid;
     processes_.keep_text(text);
     TrackedProcess& tracked = process_of(identity, each.attached_ns, events);
     taken_in_again(tracked);
@@ -493,7 +494,7 @@ void add_to_joins(const std::vector<std::unique_ptr<FamilyJoin>>& joins, Process
                   const SumsRecord& record) {
   const TrackedProcess* const tracked = processes.find(record.identity.pid, record.identity.start_ns);
   if (!tracked || tracked->selection != Selection::kSelected || tracked->held) return;
-  for (const auto& join : joins) join->add(record);
+  for (const auto& join : joins) join->add(record, *tracked->process);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class ProgramTable {
 
  private:
   static std::size_t hash_of(const std::optional<std::string>& exe, const std::optional<std::vector<std::string>>& argv,
-                             const std::optional<std::string>& cwd);
+                             const std::optional<std::string>& cwd, const std::optional<std::uint32_t>& euid);
   std::shared_ptr<const Program> find(const ProgramText& text, const std::string& comm) const;
   void keep(std::shared_ptr<const Program> program);
 

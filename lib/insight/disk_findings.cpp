@@ -50,6 +50,7 @@ void DiskFindings::saw(const FileUse& use) {
   file.read_bytes += *use.read_bytes;
   file.opens += use.opens;
   file.process = use.process;
+  file.euid = use.euid;
 }
 
 void DiskFindings::saw(const ContextChange& change) {
@@ -161,6 +162,7 @@ void DiskFindings::look_at_files(const ScopeFigures& figures, const Work& work, 
                     figure("percent", percent(most->read_bytes, most->size_bytes), "percent"),
                     figure("times", most->read_bytes / most->size_bytes, "count"),
                     figure("opens", most->opens, "count")};
+  add_other_user(draft, most->euid);
   book_.report(draft, time_ns, events);
 }
 

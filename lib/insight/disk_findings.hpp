@@ -49,6 +49,7 @@ class DiskFindings {
     std::uint64_t read_bytes = 0;
     std::uint64_t opens = 0;
     std::shared_ptr<const Process> process;  ///< The last that read it.
+    std::optional<std::uint32_t> euid;       ///< As which user.
   };
   /// Who kept the device busy meanwhile.
   struct Neighbor {

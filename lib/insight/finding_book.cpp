@@ -73,6 +73,11 @@ std::string FindingBook::name_of(const Process& process, const FindingDraft& dra
   return known_tool(*process.program).value_or("?");
 }
 
+void add_other_user(FindingDraft& draft, const std::optional<std::uint32_t>& euid) {
+  const auto owner = draft.context->owner_uid ? draft.context->owner_uid : draft.process->uid;
+  if (euid && euid != owner) draft.evidence.push_back(figure("euid", *euid));
+}
+
 /// A part in brackets with a name that is not known is left out: "[, sent by {sender}]".
 std::string filled_in(std::string_view text, const Finding& finding) {
   std::string out;

@@ -38,6 +38,8 @@ inline constexpr std::string_view kAnothersProgram = "another user's program";
 
 Evidence figure(std::string_view name, std::uint64_t value, std::string_view unit = {});
 Evidence words(std::string_view name, std::string text);
+/// As which user a file was used that it names, where that is not the owner of the subject.
+void add_other_user(FindingDraft& draft, const std::optional<std::uint32_t>& euid);
 
 /// The findings of a session: says each when it opens, when it has changed, and when it is closed. One that is lost to
 /// others is said no more.

@@ -54,7 +54,7 @@ void FullFileSystems::saw(const FileUse& use) {
   auto& written = works_[key].written;
   std::erase_if(written, [&](const Written& each) { return each.device == *use.device; });
   if (written.size() >= kMostDevices) written.erase(written.begin());
-  written.push_back({*use.device, *use.path, use.process->pid, use.process->start_ns});
+  written.push_back({*use.device, *use.path, use.process->pid, use.process->start_ns, use.euid});
 }
 
 void FullFileSystems::saw(const ProcessExit& exit) {
@@ -66,7 +66,7 @@ void FullFileSystems::saw(const ProcessExit& exit) {
     if (questions_.size() >= kMostQuestions) return;
     const bool itself = each.pid == exit.process->pid && each.start_ns == exit.process->start_ns;
     ++known->second.questions;
-    question({key, exit.process, how(exit), each.path, exit.end_ns, itself}, each);
+    question({key, exit.process, how(exit), each.path, exit.end_ns, itself, each.euid}, each);
   }
 }
 
@@ -148,6 +148,7 @@ void FullFileSystems::decide(Work& work, std::uint64_t time_ns, std::vector<Even
     draft.evidence.push_back(figure("free_bytes", space.free_bytes, "bytes"));
   }
   draft.evidence.push_back(figure("size_bytes", space.size_bytes, "bytes"));
+  add_other_user(draft, failed.euid);
   book_.report(draft, time_ns, events);
 }
 

@@ -52,6 +52,7 @@ class FullFileSystems {
     std::string path;
     std::uint32_t pid = 0;  ///< Of the last that wrote there.
     std::uint64_t start_ns = 0;
+    std::optional<std::uint32_t> euid;
   };
   struct Failed {
     std::uint64_t work = 0;  ///< By work_key().
@@ -60,6 +61,7 @@ class FullFileSystems {
     std::string path;
     std::uint64_t end_ns = 0;
     bool wrote_itself = false;
+    std::optional<std::uint32_t> euid;  ///< As which user the path was written to.
   };
   struct Work {
     std::vector<Written> written = {};  ///< The last one at the end.

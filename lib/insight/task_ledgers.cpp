@@ -53,15 +53,21 @@ std::shared_ptr<TaskLedgers::Scope> TaskLedgers::scope(const Context& context, b
 void TaskLedgers::lost(std::uint64_t key, Scope& scope) {
   scope.whole = false;
   if (counts_ != nullptr) scope.counted.end(*counts_, scope.wall);
-  by_name_.erase(scope.name);
+  forget_name(scope);
   finished_.erase(key);
+}
+
+/// Another task may have its name by now.
+void TaskLedgers::forget_name(const Scope& scope) {
+  const auto known = by_name_.find(scope.name);
+  if (known != by_name_.end() && known->second.lock().get() == &scope) by_name_.erase(known);
 }
 
 /// One that is over.
 void TaskLedgers::forget(std::uint64_t key) {
   const auto* const known = scopes_.find(key);
   if (known == nullptr) return;
-  by_name_.erase((*known)->name);
+  forget_name(**known);
   scopes_.erase(key);
 }
 
@@ -73,8 +79,7 @@ std::vector<std::shared_ptr<TaskLedgers::Scope>> TaskLedgers::scopes_of(const Co
   if (task) {
     // Its id or its owner may become known late.
     if (std::string name = name_of(context, name_within(context)); name != task->name) {
-      if (const auto old = by_name_.find(task->name); old != by_name_.end() && old->second.lock() == task)
-        by_name_.erase(old);
+      forget_name(*task);
       task->name = std::move(name);
       by_name_[task->name] = task;
     }

@@ -149,6 +149,7 @@ class TaskLedgers {
   std::shared_ptr<Scope> scope(const Context& context, bool is_run, std::uint64_t begin_ns);
   void lost(std::uint64_t key, Scope& scope);
   void forget(std::uint64_t key);
+  void forget_name(const Scope& scope);
   Member& member(const Process& process, std::uint64_t begin_ns);
   void place(Member& member, const Process& process);
   void count(Member& member, const Process& process);

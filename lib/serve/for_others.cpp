@@ -1,20 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/for_others.hpp"
 
+#include <algorithm>
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/evidence_text.hpp"
+#include "base/text.hpp"
+
 namespace tracer::internal {
 namespace {
+
+constexpr const char* kHidden = "***";
 
 std::shared_ptr<const Program> without_arguments(const std::shared_ptr<const Program>& program) {
   if (!program->argv || program->argv->size() < 2) return program;
   auto masked = std::make_shared<Program>(*program);
-  for (std::size_t i = 1; i < masked->argv->size(); ++i) (*masked->argv)[i] = "***";
+  for (std::size_t i = 1; i < masked->argv->size(); ++i) (*masked->argv)[i] = kHidden;
+  return masked;
+}
+
+/// Of a program that another user executed.
+std::shared_ptr<const Program> without_paths(const std::shared_ptr<const Program>& program) {
+  auto masked = std::make_shared<Program>(*without_arguments(program));
+  masked->exe.reset();
+  masked->cwd.reset();
+  if (masked->argv && !masked->argv->empty()) masked->argv->front() = base_name(masked->argv->front());
   return masked;
 }
 
@@ -31,18 +47,113 @@ Event without_context(const E& event) {
   return copy;
 }
 
-template <class E>
-Event masked(const E& event) {
-  E copy = event;
-  auto process = std::make_shared<Process>(*event.process);
-  process->program = without_arguments(process->program);
-  copy.process = std::move(process);
-  if constexpr (requires { copy.ended.program; }) copy.ended.program = without_arguments(copy.ended.program);
-  if constexpr (requires { copy.program.program; }) copy.program.program = without_arguments(copy.program.program);
-  return copy;
+/// Replaces what a finding says of these in words.
+Finding without_paths(Finding finding) {
+  for (Evidence& evidence : finding.evidence) {
+    if (evidence.name != "path" && evidence.name != "mount_point") continue;
+    const std::string said = format_evidence(evidence);
+    for (std::string* const text : {&finding.text, &finding.advice})
+      for (std::size_t at = 0; !said.empty() && (at = text->find(said, at)) != std::string::npos;)
+        text->replace(at, said.size(), kHidden);
+    evidence.text = kHidden;
+  }
+  return finding;
 }
 
+/// As those of which the kernel tells no more.
+Event without_paths(FileUse use) {
+  use.path.reset();
+  use.path_at.reset();
+  use.path_cut = false;
+  use.renamed_to.reset();
+  use.device.reset();
+  use.inode.reset();
+  use.size_bytes.reset();
+  use.filesystem.reset();
+  if (!use.folded) use.folded = "others";
+  return use;
+}
+
+Event without_addresses(Connection connection) {
+  connection.remote_address.reset();
+  connection.remote_port.reset();
+  connection.local_address.reset();
+  connection.local_port.reset();
+  connection.folded = "others";
+  return connection;
+}
+
+/// Hides from an owner what another user's rights have shown.
+class Mask {
+ public:
+  Mask(const Owner& owner, const Ownership& ownership) : owner_(owner), ownership_(ownership) {}
+
+  /// Absent: there is nothing to hide.
+  template <class E>
+  std::optional<Event> hidden(const E& event) const {
+    if constexpr (std::same_as<E, Finding>) {
+      for (const Evidence& each : event.evidence)
+        if (each.name == "euid" && !is_own(each.value)) return without_paths(event);
+      return std::nullopt;
+    } else if constexpr (requires { event.process->program; }) {
+      const bool all_own = is_own(*event.process->program, *event.process) && event.process->uid == owner_.uid;
+      if (all_own && is_rest_own(event)) return std::nullopt;
+      return without_programs(event);
+    } else {
+      return std::nullopt;
+    }
+  }
+
+ private:
+  bool is_own(const std::optional<std::uint64_t>& uid) const {
+    return uid == owner_.uid || (uid && ownership_.is_own(owner_, static_cast<uid_t>(*uid)));
+  }
+  bool is_own(const Program& program, const Process& process) const {
+    return is_own(process.uid) && (!program.exec_euid || is_own(program.exec_euid));
+  }
+  template <class E>
+  bool is_rest_own(const E& event) const {
+    if constexpr (requires { event.euid; }) return is_own(event.euid);
+    if constexpr (requires { event.ended.program; }) return is_own(*event.ended.program, *event.process);
+    if constexpr (requires { event.program.program; }) return is_own(*event.program.program, *event.process);
+    return true;
+  }
+  std::shared_ptr<const Program> shown(const std::shared_ptr<const Program>& program, const Process& process) const {
+    if (!is_own(*program, process)) return without_paths(program);
+    return process.uid == owner_.uid ? program : without_arguments(program);
+  }
+  template <class E>
+  Event without_programs(E event) const {
+    const Process& process = *event.process;
+    if constexpr (requires { event.ended.program; }) event.ended.program = shown(event.ended.program, process);
+    if constexpr (requires { event.program.program; }) event.program.program = shown(event.program.program, process);
+    if constexpr (requires { event.progress->file; })
+      if (!is_own(*process.program, process)) event.progress.reset();
+    auto masked = std::make_shared<Process>(process);
+    masked->program = shown(process.program, process);
+    event.process = std::move(masked);
+    if constexpr (std::same_as<E, FileUse>) {
+      if (!is_own(event.euid)) return without_paths(std::move(event));
+    } else if constexpr (std::same_as<E, Connection>) {
+      if (!is_own(event.euid)) return without_addresses(std::move(event));
+    }
+    return event;
+  }
+
+  const Owner owner_;
+  const Ownership& ownership_;
+};
+
 }  // namespace
+
+std::vector<Finding> for_sight(std::vector<Finding> findings, const Sight& sight, const Ownership& ownership) {
+  if (sight.all) return findings;
+  for (Finding& finding : findings) {
+    const auto shows = [&](uid_t uid) { return !Mask({Audience::kOwner, uid}, ownership).hidden(finding); };
+    if (std::none_of(sight.owners.begin(), sight.owners.end(), shows)) finding = without_paths(std::move(finding));
+  }
+  return findings;
+}
 
 Event for_owner(const Event& event, const Owner& owner, bool changed_user, const Ownership& ownership) {
   if (owner.audience != Audience::kOwner) return event;
@@ -65,8 +176,7 @@ Event for_owner(const Event& event, const Owner& owner, bool changed_user, const
   const Event own = result;
   visit(
       [&](const auto& body) {
-        if constexpr (requires { body.process->uid; })
-          if (body.process->uid != owner.uid) result = masked(body);
+        if (auto hidden = Mask(owner, ownership).hidden(body)) result = *std::move(hidden);
       },
       own);
   return result;

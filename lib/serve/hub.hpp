@@ -23,6 +23,7 @@
 #include "serve/cpu_shares.hpp"
 #include "serve/event_frame.hpp"
 #include "serve/filtered.hpp"
+#include "serve/for_others.hpp"
 #include "serve/kept_findings.hpp"
 #include "serve/limits.hpp"
 #include "serve/outbox.hpp"
@@ -114,7 +115,7 @@ class Hub {
 
   /// The last state of those that this sight may see.
   std::vector<Finding> findings(const Sight& sight, std::uint64_t since_ns) const {
-    return findings_.seen_by(sight, since_ns);
+    return for_sight(findings_.seen_by(sight, since_ns), sight, ownership_);
   }
   /// Those that clients have, or had lately.
   std::size_t views() const noexcept;

@@ -40,6 +40,10 @@ class Ownership {
   /// The last event that owner_of() was asked about is an exec by which a process has become another user's, as after
   /// `sudo -u`, or in a container: the program that it ran before is not its owner's.
   bool changed_user() const noexcept { return changed_user_; }
+  /// What is done as `uid` is the owner's own.
+  bool is_own(const Owner& owner, const std::optional<uid_t>& uid) const noexcept {
+    return uid && owner_of_user(*uid) == owner;
+  }
   /// Whether the owner of a process, which runs as `uid`, may know its context: it may be inside another user's task.
   bool owns(const Owner& owner, const Context& context, const std::optional<uid_t>& uid) const;
 

@@ -49,6 +49,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   void use(const UserIds& user_ids) {
     const std::lock_guard turn(turn_);
     accounts_->use(user_ids);
+    if (kernel_side_ != nullptr) kernel_side_->use(user_ids);
     pipeline_.use(user_ids);
   }
   /// For whom processes of root are noted that work for a user. Before start().

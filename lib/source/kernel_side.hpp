@@ -9,6 +9,7 @@
 
 #include <tracer/families.hpp>
 
+#include "base/user_ids.hpp"
 #include "source/scope_counts.hpp"
 
 namespace tracer::internal {
@@ -22,6 +23,8 @@ class KernelSide {
   virtual std::map<Family, std::uint64_t> kernel_ns() const = 0;
   virtual std::optional<std::uint64_t> kernel_memory_bytes() const = 0;
 
+  /// Whose subordinate user ids are whose: what users share is charged to them.
+  virtual void use(const UserIds& user_ids) = 0;
   /// Null: it does not count what scopes do as a whole.
   virtual ScopeCounts* scope_counts() noexcept = 0;
 

@@ -74,6 +74,7 @@ struct ProgramText {
   std::optional<Folder> folder;  ///< That cwd leads to.
   std::optional<std::vector<std::string>> argv;
   std::optional<std::uint64_t> argv_cut_bytes;
+  std::optional<std::uint32_t> euid;  ///< With which it began.
 };
 
 struct ExecRecord {
@@ -162,6 +163,7 @@ struct FileUseRecord {
     std::uint64_t inode = 0;  ///< 0: several files; those that were unlinked where generation is 1.
     std::uint32_t device = 0;
     std::uint32_t generation = 0;
+    std::uint32_t user = 0;  ///< As which it was used.
     auto operator<=>(const File&) const = default;
   };
   RecordIdentity identity;
@@ -173,6 +175,8 @@ struct FileUseRecord {
   bool path_cut = false;
   std::optional<std::string> new_path;  ///< After a rename.
   bool fresh = false;                   ///< The sums began anew with this record.
+  std::uint32_t account = 0;            ///< That the source charges it to.
+  bool no_room = false;                 ///< Of files that are not told apart: as their user has taken its share.
   std::uint64_t opens = 0;
   std::optional<std::uint64_t> renames;  ///< Absent, as deletes: this kernel shows none.
   std::optional<std::uint64_t> deletes;
@@ -201,13 +205,16 @@ struct ConnectionRecord {
     std::uint8_t protocol = 0;               ///< TRACER_PROTOCOL_*.
     std::uint8_t role = 0;                   ///< TRACER_ROLE_*.
     bool same_host = false;
-    bool folded = false;  ///< All peers beyond those that are told apart.
+    bool folded = false;     ///< All peers beyond those that are told apart.
+    std::uint32_t user = 0;  ///< As which it was exchanged with.
     auto operator<=>(const Peer&) const = default;
   };
   RecordIdentity identity;
   std::uint64_t program_start_ns = 0;
   std::uint32_t kernel_pid = 0;  ///< By which the source finds the sums again.
   Peer peer;
+  std::uint32_t account = 0;                     ///< That the source charges it to.
+  bool no_room = false;                          ///< As of FileUseRecord.
   std::array<std::uint8_t, 16> local_address{};  ///< All 0: not known.
   std::uint64_t sent_bytes = 0;
   std::uint64_t received_bytes = 0;

@@ -16,6 +16,7 @@
 #include "truth_together.hpp"
 #include "truth_snapshots.hpp"
 #include "truth_tools.hpp"
+#include "truth_users.hpp"
 #include "truth_waits.hpp"
 
 #include <fcntl.h>
@@ -423,6 +424,9 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"use_network", use_network},
       {"wait_for_peers", wait_for_peers},
       {"many_peers", many_peers},
+      {"act_as_users", act_as_users},
+      {"peers_of_users", peers_of_users},
+      {"files_of_users", files_of_users},
       {"many_files", many_files},
       {"make_calls", make_calls},
       {"ask_gpu", ask_gpu},

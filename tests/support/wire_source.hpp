@@ -130,6 +130,7 @@ class ControlledSource : public WireSource,
   std::vector<tracer::internal::RawTotals> totals() const override { return {}; }
   std::map<tracer::Family, std::uint64_t> kernel_ns() const override { return {}; }
   std::optional<std::uint64_t> kernel_memory_bytes() const override { return {}; }
+  void use(const tracer::internal::UserIds&) override {}
   tracer::internal::ScopeCounts* scope_counts() noexcept override { return nullptr; }
   std::optional<Held> held(std::uint32_t, std::uint64_t) const override { return {}; }
   std::vector<std::uint64_t> given() const override { return {}; }

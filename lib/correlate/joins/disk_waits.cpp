@@ -6,7 +6,7 @@
 namespace tracer::internal {
 
 /// The newest record has the sums so far. A device without a name is gone, and says nothing to anybody.
-void DiskWaitsJoin::add(const DiskWaitsRecord& record) {
+void DiskWaitsJoin::add(const DiskWaitsRecord& record, const Process&) {
   const auto longest = std::max_element(record.waits.begin(), record.waits.end(),
                                         [](const auto& a, const auto& b) { return a.wait_ns < b.wait_ns; });
   if (longest == record.waits.end() || longest->wait_ns == 0 || !longest->name) return;

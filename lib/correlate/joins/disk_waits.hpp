@@ -18,7 +18,7 @@ class DiskWaitsJoin final : public FamilyJoin {
   static constexpr std::size_t kMostProcesses = 16384;
 
   Family family() const noexcept override { return Family::kDisks; }
-  void add(const DiskWaitsRecord& record) override;
+  void add(const DiskWaitsRecord& record, const Process&) override;
   void at_sample(ProcessSample& sample) override;
   void at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>& events) override;
   void forget(std::uint32_t pid, std::uint64_t start_ns) override;

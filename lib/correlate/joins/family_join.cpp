@@ -14,8 +14,8 @@ std::vector<std::unique_ptr<FamilyJoin>> family_joins(const std::shared_ptr<Acco
   std::vector<std::unique_ptr<FamilyJoin>> joins;
   joins.push_back(std::make_unique<MemoryJoin>());
   joins.push_back(std::make_unique<DiskWaitsJoin>());
-  joins.push_back(std::make_unique<FilesJoin>());
-  joins.push_back(std::make_unique<NetworkJoin>());
+  joins.push_back(std::make_unique<FilesJoin>(accounts));
+  joins.push_back(std::make_unique<NetworkJoin>(accounts));
   joins.push_back(std::make_unique<SyscallsJoin>());
   // Asks an exit what the memory's join has said.
   joins.push_back(std::make_unique<ContainersJoin>(accounts));

@@ -19,10 +19,10 @@ class FamilyJoin {
   virtual ~FamilyJoin() = default;
   virtual Family family() const noexcept = 0;
   /// Of a process that is reported.
-  virtual void add(const FileUseRecord&) {}
-  virtual void add(const ConnectionRecord&) {}
-  virtual void add(const SyscallUseRecord&) {}
-  virtual void add(const DiskWaitsRecord&) {}
+  virtual void add(const FileUseRecord&, const Process&) {}
+  virtual void add(const ConnectionRecord&, const Process&) {}
+  virtual void add(const SyscallUseRecord&, const Process&) {}
+  virtual void add(const DiskWaitsRecord&, const Process&) {}
   virtual void add(const CgroupEndRecord&, std::vector<Event>&) {}
   /// The process was just reported. `process`: as it is now; never null.
   virtual void at_start(std::uint64_t, const std::shared_ptr<const Process>&, std::vector<Event>&) {}

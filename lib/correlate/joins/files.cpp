@@ -5,10 +5,13 @@
 #include <limits>
 #include <utility>
 
+#include "correlate/joins/acting_user.hpp"
+
 namespace tracer::internal {
 namespace {
 
 constexpr std::uint32_t kUnlinked = 1;
+constexpr std::string_view kFileTableFull = "file_table_full";
 
 std::uint64_t sum_of(std::uint64_t a, std::uint64_t b) noexcept {
   return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max() : a + b;
@@ -84,32 +87,32 @@ const char* FilesJoin::name_of(At at) noexcept {
   return "close";
 }
 
-bool FilesJoin::fits_into(const Files& files) const noexcept {
-  const std::size_t most = bytes_ < kMostBytes / 2 ? kMostFilesOfProcess : kFewFilesOfProcess;
-  return bytes_ < kMostBytes && files.size() < most;
-}
+FilesJoin::FilesJoin(std::shared_ptr<Accounts> accounts)
+    : accounts_(std::move(accounts)),
+      files_(kMostBytes, kFileTableFull, accounts_,
+             [this](std::uint32_t pid, const Files& files) { fold(pid, files); }) {}
 
-void FilesJoin::charge(Files& files, std::size_t bytes) noexcept {
-  files.bytes += bytes;
-  bytes_ += bytes;
+bool FilesJoin::fits_into(const Files& files, const Process& process) const noexcept {
+  const bool few = files_.bytes_of(process.uid) >= kMostBytes / 2;
+  return files.size() < (few ? kFewFilesOfProcess : kMostFilesOfProcess);
 }
 
 const std::string* FilesJoin::kept(Files& files, std::string text) {
   const auto [at, fresh] = files.texts.insert(std::move(text));
-  if (fresh) charge(files, kTextBytes + at->size());
+  if (fresh) files.bytes += kTextBytes + at->size();
   return &*at;
 }
 
 FilesJoin::Path FilesJoin::path_of(Files& files, std::string_view text) {
   const std::size_t name = text.rfind('/') + 1;
-  charge(files, text.size() - name);
+  files.bytes += text.size() - name;
   return {kept(files, std::string(text.substr(0, name))), std::string(text.substr(name))};
 }
 
 FilesJoin::More& FilesJoin::more_of(Files& files, Use& use) {
   if (!use.more) {
     use.more = std::make_unique<More>();
-    charge(files, sizeof(More));
+    files.bytes += sizeof(More);
   }
   return *use.more;
 }
@@ -127,37 +130,65 @@ void FilesJoin::name(Files& files, Use& use, const FileUseRecord& record) {
   if (record.change == FileUseRecord::Change::kDeleted) use.path_at = At::kDelete;
 }
 
-FilesJoin::Files& FilesJoin::files_of(const FileUseRecord& record) {
-  Files& files = processes_[record.identity.pid];
-  if (files.start_ns != record.identity.start_ns) {
-    bytes_ -= files.bytes;
-    files = {};
-    files.start_ns = record.identity.start_ns;
+FilesJoin::Rest& FilesJoin::rest_of(const RecordIdentity& identity) {
+  Rest& rest = processes_[identity.pid];
+  if (rest.start_ns != identity.start_ns) {
+    files_.erase(identity.pid);
+    rest = {identity.start_ns};
   }
-  return files;
+  return rest;
 }
 
-void FilesJoin::add(const FileUseRecord& record) {
-  Files& files = files_of(record);
+/// Null: its file is one of those that are not told apart.
+FilesJoin::Files* FilesJoin::files_of(const Rest& rest, const FileUseRecord& record, const Process& process) {
+  if (rest.folded || (record.file.inode == 0 && record.file.generation == 0)) return nullptr;
+  Files* const files = files_.find(record.identity.pid);
+  return files != nullptr ? files : files_.put(record.identity.pid, process.uid, 0, {});
+}
+
+void FilesJoin::fold(std::uint32_t pid, const Files& files) {
+  Rest& rest = processes_[pid];
+  for (const auto& [file, use] : files.earlier) rest.others.add(use.sum());
+  for (const auto& [file, use] : files.uses) rest.others.add(use.sum());
+  rest.folded = true;
+}
+
+bool FilesJoin::add(Files& files, const FileUseRecord& record, const Process& process) {
   auto use = files.uses.find(record.file);
   const bool other = use != files.uses.end() && is_other(use->second, record);
-  if (record.file == FileUseRecord::File{} || ((use == files.uses.end() || other) && !fits_into(files))) {
-    files.others.add(more_of(record));
-    return;
-  }
+  if ((use == files.uses.end() || other) && !fits_into(files, process)) return false;
   if (other) {
     files.earlier.emplace_back(record.file, std::exchange(use->second, {}));
-    charge(files, kUseBytes);
+    files.bytes += kUseBytes;
   }
   if (use == files.uses.end()) {
     use = files.uses.try_emplace(record.file).first;
-    charge(files, kUseBytes);
+    files.bytes += kUseBytes;
   }
   Use& found = use->second;
+  if (found.now.uses() == 0) found.euid = acting_user(record.file.user, process);
   name(files, found, record);
   if (record.fresh && found.now.uses() != 0) more_of(files, found).before.add(std::exchange(found.now, {}));
   // The sums of one round only grow; of two that crossed on their way the later one holds.
   if (record.uses() >= found.now.uses()) found.now = sums_of(record);
+  return true;
+}
+
+void FilesJoin::add(const FileUseRecord& record, const Process& process) {
+  Rest& rest = rest_of(record.identity);
+  if (record.no_room && !std::exchange(rest.no_room, true))
+    accounts_->note_lost(accounts_->user_of(process.uid), kFileTableFull);
+  Files* const files = files_of(rest, record, process);
+  if (files == nullptr || !add(*files, record, process)) {
+    rest.others.add(more_of(record));
+    return;
+  }
+  const std::uint32_t pid = record.identity.pid;
+  if (files_.charge(pid, files->bytes)) return;
+  // Nobody holds more than this process alone.
+  fold(pid, *files);
+  files_.erase(pid);
+  accounts_->note_lost(accounts_->user_of(process.uid), kFileTableFull);
 }
 
 FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
@@ -175,6 +206,7 @@ FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
   event.opened_to_read = sum.reads;
   event.opened_to_write = sum.writes;
   event.created = sum.created;
+  event.euid = use.euid;
   if (sum.reads) event.read_bytes = sum.read_bytes.value();
   if (sum.writes) event.written_bytes = sum.written_bytes.value();
   event.last_close_ns = sum.closed_ns;
@@ -211,11 +243,11 @@ FilesJoin::Moved FilesJoin::moved_by(const ExitRecord& record, const Process& pr
 }
 
 /// Positions that exceed what could have been read or written in all were moved otherwise.
-void FilesJoin::report(const Files& files, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
-                       const std::optional<Moved>& most, std::vector<Event>& events) {
+void FilesJoin::report(const Files& files, Sums others, std::uint64_t time_ns,
+                       const std::shared_ptr<const Process>& process, const std::optional<Moved>& most,
+                       std::vector<Event>& events) {
   std::vector<FileUse> uses;
   Moved sum;
-  Sums others = files.others;
   const auto add = [&](const FileUseRecord::File& file, const Use& use) {
     FileUse event = event_of(file, use);
     if (event.folded == "others") {
@@ -243,10 +275,11 @@ void FilesJoin::report(const Files& files, std::uint64_t time_ns, const std::sha
   }
 }
 
-FilesJoin::Files FilesJoin::take(std::unordered_map<std::uint32_t, Files>::iterator found) {
-  Files files = std::move(found->second);
-  processes_.erase(found);
-  bytes_ -= files.bytes;
+FilesJoin::Files FilesJoin::take(std::uint32_t pid) {
+  Files files;
+  if (Files* const kept = files_.find(pid)) files = std::move(*kept);
+  files_.erase(pid);
+  processes_.erase(pid);
   return files;
 }
 
@@ -254,23 +287,25 @@ void FilesJoin::at_exit(const ExitRecord& record, ProcessExit& exit, std::vector
   const Moved most = moved_by(record, *exit.process);
   const auto found = processes_.find(record.identity.pid);
   if (found == processes_.end()) return;
-  const Files files = take(found);
-  if (files.start_ns == record.identity.start_ns) report(files, exit.time_ns, exit.process, most, events);
+  const Rest rest = found->second;
+  const Files files = take(record.identity.pid);
+  if (rest.start_ns == record.identity.start_ns) report(files, rest.others, exit.time_ns, exit.process, most, events);
 }
 
 void FilesJoin::at_end(std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
                        std::vector<Event>& events) {
   const auto found = processes_.find(process->pid);
   if (found == processes_.end() || found->second.start_ns != process->start_ns) return;
+  const Sums others = found->second.others;
   // How much it has read or written in all is not known now, so positions can't be judged.
-  report(take(found), time_ns, process, std::nullopt, events);
+  report(take(process->pid), others, time_ns, process, std::nullopt, events);
 }
 
 void FilesJoin::forget(std::uint32_t pid, std::uint64_t start_ns) {
   if (const auto children = children_.find(pid); children != children_.end() && children->second.start_ns == start_ns)
     children_.erase(children);
   const auto found = processes_.find(pid);
-  if (found != processes_.end() && found->second.start_ns == start_ns) take(found);
+  if (found != processes_.end() && found->second.start_ns == start_ns) take(pid);
 }
 
 }  // namespace tracer::internal

@@ -13,22 +13,23 @@
 #include <utility>
 #include <vector>
 
+#include "base/bounded.hpp"
 #include "correlate/joins/family_join.hpp"
 #include "correlate/joins/maybe_number.hpp"
 
 namespace tracer::internal {
 
-/// Collects the files of each process until it ends. Bounded: what is beyond the constants is folded, and its opens are
-/// counted.
+/// Collects the files of each process until it ends. What is beyond the constants is folded, and its opens are counted.
 class FilesJoin final : public FamilyJoin {
  public:
   static constexpr std::size_t kMostBytes = 8u << 20;  ///< That uses take, of all processes that live.
   static constexpr std::size_t kMostFilesOfProcess = 1024;
-  /// Of a process, once uses take half of it: so that those which come later have some, too.
+  /// Of a process, once its user's take half of it: so that those which come later have some, too.
   static constexpr std::size_t kFewFilesOfProcess = 256;
 
+  explicit FilesJoin(std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>());
   Family family() const noexcept override { return Family::kFiles; }
-  void add(const FileUseRecord& record) override;
+  void add(const FileUseRecord& record, const Process& process) override;
   void at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>& events) override;
   void at_end(std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
               std::vector<Event>& events) override;
@@ -73,6 +74,7 @@ class FilesJoin final : public FamilyJoin {
     const std::string* filesystem = nullptr;
     std::unique_ptr<More> more = {};
     Sums now = {};  ///< Of the round that goes on.
+    std::optional<std::uint32_t> euid = {};
     At path_at = At::kClose;
     bool path_cut = false;
 
@@ -82,15 +84,21 @@ class FilesJoin final : public FamilyJoin {
   /// With what the tree and the allocator add.
   static constexpr std::size_t kUseBytes = sizeof(std::pair<const FileUseRecord::File, Use>) + 48;
   static constexpr std::size_t kTextBytes = sizeof(std::string) + 32;
+  /// The files of a process that are told apart.
   struct Files {
-    std::uint64_t start_ns = 0;
     std::map<FileUseRecord::File, Use> uses = {};
     std::vector<std::pair<FileUseRecord::File, Use>> earlier = {};  ///< Whose number was given to another file.
     std::unordered_set<std::string> texts = {};                     ///< Folders, and kinds of file systems.
-    Sums others = {};                                               ///< That are not told apart.
     std::size_t bytes = 0;                                          ///< That all this takes.
 
     std::size_t size() const noexcept { return uses.size() + earlier.size(); }
+  };
+  /// What is kept of a process in any case.
+  struct Rest {
+    std::uint64_t start_ns = 0;
+    Sums others = {};      ///< That are not told apart.
+    bool folded = false;   ///< None is any more.
+    bool no_room = false;  ///< The source has said so.
   };
   /// Bytes that were read and written in all.
   struct Moved {
@@ -103,21 +111,26 @@ class FilesJoin final : public FamilyJoin {
   static Sums more_of(const FileUseRecord& record);
   static bool is_other(const Use& use, const FileUseRecord& record);
   static const char* name_of(At at) noexcept;
-  bool fits_into(const Files& files) const noexcept;
-  void charge(Files& files, std::size_t bytes) noexcept;
+  bool fits_into(const Files& files, const Process& process) const noexcept;
   const std::string* kept(Files& files, std::string text);
   Path path_of(Files& files, std::string_view text);
   More& more_of(Files& files, Use& use);
   void name(Files& files, Use& use, const FileUseRecord& record);
-  Files& files_of(const FileUseRecord& record);
+  Rest& rest_of(const RecordIdentity& identity);
+  Files* files_of(const Rest& rest, const FileUseRecord& record, const Process& process);
+  /// False: there is no room for another one.
+  bool add(Files& files, const FileUseRecord& record, const Process& process);
+  void fold(std::uint32_t pid, const Files& files);
   static FileUse event_of(const FileUseRecord::File& file, const Use& use);
   Moved moved_by(const ExitRecord& record, const Process& process);
-  Files take(std::unordered_map<std::uint32_t, Files>::iterator found);
-  static void report(const Files& files, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
-                     const std::optional<Moved>& most, std::vector<Event>& events);
+  Files take(std::uint32_t pid);
+  static void report(const Files& files, Sums others, std::uint64_t time_ns,
+                     const std::shared_ptr<const Process>& process, const std::optional<Moved>& most,
+                     std::vector<Event>& events);
 
-  std::unordered_map<std::uint32_t, Files> processes_;  ///< By pid.
-  std::size_t bytes_ = 0;                               ///< That uses take.
+  std::shared_ptr<Accounts> accounts_;
+  Bounded<std::uint32_t, Files> files_;  ///< By pid, as the next.
+  std::unordered_map<std::uint32_t, Rest> processes_;
   std::unordered_map<std::uint32_t, Moved>
       children_;  ///< By pid: what the children of a process that lives have moved.
 };

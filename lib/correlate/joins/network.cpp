@@ -9,10 +9,15 @@
 #include <string>
 #include <utility>
 
+#include "correlate/joins/acting_user.hpp"
 #include "wire.h"
 
 namespace tracer::internal {
 namespace {
+
+constexpr std::string_view kPeerTableFull = "peer_table_full";
+/// As the port of peers that are folded here: the source has 0.
+constexpr std::uint16_t kFoldedHere = 1;
 
 using Address = std::array<std::uint8_t, 16>;
 
@@ -81,7 +86,13 @@ NetworkJoin::Sums NetworkJoin::Exchanged::sum() const {
   return sum;
 }
 
-Connection NetworkJoin::connection_of(const ConnectionRecord::Peer& peer, const Sums& sums) {
+NetworkJoin::NetworkJoin(std::shared_ptr<Accounts> accounts)
+    : accounts_(std::move(accounts)),
+      peers_(kMostBytes, kPeerTableFull, accounts_,
+             [this](std::uint32_t pid, const Peers& peers) { fold(pid, peers); }) {}
+
+Connection NetworkJoin::connection_of(const ConnectionRecord::Peer& peer, const Exchanged& exchanged) {
+  const Sums sums = exchanged.sum();
   const bool is_tcp = peer.protocol == TRACER_PROTOCOL_TCP;
   const bool is_server = peer.role == TRACER_ROLE_SERVER;
   const bool is_client = peer.role == TRACER_ROLE_CLIENT;
@@ -112,6 +123,7 @@ Connection NetworkJoin::connection_of(const ConnectionRecord::Peer& peer, const 
     connection.round_trip_ns = sums.round_trip_ns.value();
   }
   connection.last_ns = sums.last_ns;
+  connection.euid = exchanged.euid;
   // Nobody waits for what is only connected.
   if (sums.sends + sums.receives != 0) connection.wait_ns = sums.wait_ns.value();
   return connection;
@@ -123,35 +135,78 @@ NetworkJoin::Sockets* NetworkJoin::find(std::uint32_t pid, std::uint64_t start_n
 }
 
 void NetworkJoin::erase(std::uint32_t pid) {
-  const auto found = processes_.find(pid);
-  if (found == processes_.end()) return;
-  peers_ -= found->second.peers.size();
-  processes_.erase(found);
+  peers_.erase(pid);
+  processes_.erase(pid);
 }
 
-/// The newest record has the sums so far: they only grow.
-void NetworkJoin::add(const ConnectionRecord& record) {
+NetworkJoin::Sockets& NetworkJoin::sockets_of(const ConnectionRecord& record) {
   const std::uint32_t pid = record.identity.pid;
   if (!find(pid, record.identity.start_ns)) erase(pid);
   Sockets& sockets = processes_[pid];
   sockets.start_ns = record.identity.start_ns;
+  return sockets;
+}
+
+/// The newest record has the sums so far: they only grow.
+void NetworkJoin::add(Peers& peers, const ConnectionRecord& record, const Process& process) {
+  auto peer = peers.find(record.peer);
+  if (peer == peers.end()) {
+    peers.emplace(record.peer, Exchanged{Sums(record), {}, acting_user(record.peer.user, process)});
+    return;
+  }
+  Exchanged& exchanged = peer->second;
+  Sums& now = exchanged.now;
+  if (record.last_ns < now.last_ns) return;
+  // Sums only grow, unless a record found no room.
+  const bool began_anew = record.sends < now.sends || record.receives < now.receives || record.connects < now.connects;
+  if (began_anew) exchanged.before = std::make_unique<Sums>(exchanged.sum());
+  now = Sums(record);
+}
+
+void NetworkJoin::add(const ConnectionRecord& record, const Process& process) {
+  Sockets& sockets = sockets_of(record);
   // A record of a program that has ended is too late: all of it was said at its end.
   if (record.program_start_ns < sockets.program_start_ns) return;
   sockets.program_start_ns = record.program_start_ns;
-  auto peer = sockets.peers.find(record.peer);
-  if (peer == sockets.peers.end()) {
-    // Whatever else is left out, the sums of those that are not told apart are kept.
-    if (peers_ >= kMostPeers && !record.peer.folded) return;
-    sockets.peers.emplace(record.peer, Exchanged{Sums(record)});
-    ++peers_;
-    return;
+  if (record.no_room && !std::exchange(sockets.no_room, true))
+    accounts_->note_lost(accounts_->user_of(process.uid), kPeerTableFull);
+  if (record.peer.folded) return add(sockets.others, record, process);
+  if (sockets.folded) return;
+  const std::uint32_t pid = record.identity.pid;
+  Peers* peers = peers_.find(pid);
+  if (peers == nullptr) peers = peers_.put(pid, process.uid, 0, {});
+  if (peers == nullptr) return;
+  add(*peers, record, process);
+  if (peers_.charge(pid, peers->size() * kPeerBytes)) return;
+  // Nobody holds more than this program alone.
+  fold(pid, *peers);
+  peers_.erase(pid);
+  accounts_->note_lost(accounts_->user_of(process.uid), kPeerTableFull);
+}
+
+void NetworkJoin::fold(std::uint32_t pid, const Peers& peers) {
+  Sockets& sockets = processes_[pid];
+  sockets.folded = true;
+  for (const auto& [peer, exchanged] : peers) {
+    ConnectionRecord::Peer others;
+    others.port = kFoldedHere;
+    others.folded = true;
+    // Where it went is not known: it is not counted as between machines.
+    others.same_host = peer.same_host || peer.address == Address{};
+    const auto known = sockets.others.find(others);
+    if (known == sockets.others.end())
+      sockets.others.emplace(others, Exchanged{exchanged.sum()});
+    else
+      known->second.now.add(exchanged.sum());
   }
-  auto& [now, before] = peer->second;
-  if (record.last_ns < now.last_ns) return;
-  // Sums only grow, unless the kernel had no room for them in between.
-  const bool began_anew = record.sends < now.sends || record.receives < now.receives || record.connects < now.connects;
-  if (began_anew) before = std::make_unique<Sums>(peer->second.sum());
-  now = Sums(record);
+}
+
+NetworkJoin::Peers NetworkJoin::take(std::uint32_t pid, Sockets& sockets) {
+  Peers peers = std::exchange(sockets.others, {});
+  if (Peers* const told_apart = peers_.find(pid)) peers.merge(*told_apart);
+  peers_.erase(pid);
+  sockets.folded = sockets.no_room = false;
+  return peers;
 }
 
 /// Between machines.
@@ -171,7 +226,7 @@ NetworkJoin::Bytes NetworkJoin::bytes_of(const Peers& peers) {
 void NetworkJoin::report(const Peers& peers, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
                          std::vector<Event>& events) {
   for (const auto& [peer, exchanged] : peers) {
-    Connection connection = connection_of(peer, exchanged.sum());
+    Connection connection = connection_of(peer, exchanged);
     if (!waits_) connection.wait_ns.reset();
     connection.time_ns = time_ns;
     connection.process = process;
@@ -184,8 +239,7 @@ void NetworkJoin::at_exec(const ExecRecord& record, const std::shared_ptr<const 
   if (before) set_bytes(exec.ended.account, 0, 0);
   Sockets* const sockets = find(record.identity.pid, record.identity.start_ns);
   if (!sockets) return;
-  const Peers peers = std::exchange(sockets->peers, {});
-  peers_ -= peers.size();
+  const Peers peers = take(record.identity.pid, *sockets);
   sockets->program_start_ns = record.identity.time_ns;
   if (!before) return;
   const Bytes bytes = bytes_of(peers);
@@ -200,10 +254,11 @@ void NetworkJoin::at_exit(const ExitRecord& record, ProcessExit& exit, std::vect
   set_bytes(exit.account, 0, 0);
   Sockets* const sockets = find(record.identity.pid, record.identity.start_ns);
   if (!sockets) return;
-  const Bytes bytes = bytes_of(sockets->peers);
+  const Peers peers = take(record.identity.pid, *sockets);
+  const Bytes bytes = bytes_of(peers);
   set_bytes(exit.program.account, bytes.sent, bytes.received);
   set_bytes(exit.account, sockets->before.sent + bytes.sent, sockets->before.received + bytes.received);
-  report(sockets->peers, exit.time_ns, exit.process, events);
+  report(peers, exit.time_ns, exit.process, events);
   erase(record.identity.pid);
 }
 
@@ -211,7 +266,12 @@ void NetworkJoin::at_sample(ProcessSample& sample) {
   set_bytes(sample.account, 0, 0);
   const Sockets* const sockets = find(sample.process->pid, sample.process->start_ns);
   if (!sockets) return;
-  const Bytes bytes = bytes_of(sockets->peers);
+  Bytes bytes = bytes_of(sockets->others);
+  if (const Peers* const told_apart = peers_.find(sample.process->pid)) {
+    const Bytes more = bytes_of(*told_apart);
+    bytes.sent += more.sent;
+    bytes.received += more.received;
+  }
   set_bytes(sample.account, sockets->before.sent + bytes.sent, sockets->before.received + bytes.received);
 }
 
@@ -219,7 +279,7 @@ void NetworkJoin::at_end(std::uint64_t time_ns, const std::shared_ptr<const Proc
                          std::vector<Event>& events) {
   Sockets* const sockets = find(process->pid, process->start_ns);
   if (!sockets) return;
-  report(sockets->peers, time_ns, process, events);
+  report(take(process->pid, *sockets), time_ns, process, events);
   erase(process->pid);
 }
 

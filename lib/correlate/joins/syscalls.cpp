@@ -7,7 +7,7 @@
 
 namespace tracer::internal {
 
-void SyscallsJoin::add(const SyscallUseRecord& record) {
+void SyscallsJoin::add(const SyscallUseRecord& record, const Process&) {
   const std::uint32_t pid = record.identity.pid;
   if (processes_.size() >= kMostProcesses && !processes_.contains(pid)) return;
   Calls& calls = processes_[pid];

@@ -18,7 +18,7 @@ class SyscallsJoin final : public FamilyJoin {
   static constexpr std::size_t kMostProcesses = 65536;
 
   Family family() const noexcept override { return Family::kSyscalls; }
-  void add(const SyscallUseRecord& record) override;
+  void add(const SyscallUseRecord& record, const Process&) override;
   void at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>& events) override;
   void at_end(std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
               std::vector<Event>& events) override;

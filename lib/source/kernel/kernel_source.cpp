@@ -180,6 +180,7 @@ class KernelSource final : public Source, public Tracker, public Snapshots, publ
   void disown_thread(pid_t tid) noexcept override { labels_.disown(tid); }
 
   /// Its tables are by the kernel's numbers of processes, its records by those that its pid namespace shows.
+  void use(const UserIds& user_ids) override { programs_.use(user_ids); }
   ScopeCounts* scope_counts() noexcept override {
     const bool counts = skeleton_.rodata->keep_ledgers != 0 && own_pid_namespace() == 0;
     return counts ? &scopes_ : nullptr;

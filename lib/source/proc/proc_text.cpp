@@ -28,6 +28,13 @@ std::optional<std::string> link_target(const std::string& link) {
   return std::string(buffer, static_cast<std::size_t>(size));
 }
 
+/// The kernel makes root the owner where another user may not look at the process: it has executed a setuid program.
+std::optional<std::uint32_t> owner_of_link(const std::string& link) {
+  struct stat status {};
+  if (::lstat(link.c_str(), &status) != 0) return std::nullopt;
+  return status.st_uid;
+}
+
 }  // namespace
 
 /// /proc/PID/cgroup has a line "number:controllers:path" for each hierarchy; v2's is "0::path".
@@ -96,6 +103,7 @@ TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierar
   if (std::optional<std::string>& exe = record.text.exe; exe && exe->ends_with(kDeleted))
     exe->resize(exe->size() - kDeleted.size());
   record.text.cwd = link_target(folder + "/cwd");
+  record.text.euid = owner_of_link(folder + "/cwd");
   std::optional<std::string> argv = read_small_file(folder + "/cmdline", kMostArgvBytes);
   if (knows_cgroup_paths()) record.cgroup = proc_cgroup(pid, hierarchy, proc);
   // It lives still, so that all this was its own: a pid comes again.

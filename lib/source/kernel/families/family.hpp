@@ -43,7 +43,7 @@ struct FamilySetup {
 
 /// The maps that a family which sends records shares with the lifecycle: those of bpf/common/emit.h, but for its
 /// losses.
-inline constexpr const char* kMapsToSend[] = {"events", "event_rings", "reader"};
+inline constexpr const char* kMapsToSend[] = {"events", "event_rings", "reader", "id_ranges"};
 /// The maps that a family which looks up processes shares with it.
 inline constexpr const char* kMapsOfProcesses[] = {"processes", "displaced_processes"};
 /// Sets the constants of bpf/common/emit.h.
@@ -100,6 +100,8 @@ class KernelFamily {
   virtual void end_events() noexcept = 0;
   /// Sees nothing any more. Frees nothing that another thread may be reading.
   virtual void detach() noexcept = 0;
+  /// Whose subordinate user ids are whose.
+  virtual void use(const UserIds&) {}
   /// A snapshot has visited this living thread; before read().
   virtual void saw(const tracer_wire_thread&) {}
   /// Yields what a snapshot asks of it besides the living threads.

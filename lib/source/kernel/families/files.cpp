@@ -44,6 +44,8 @@ void take_sums(const tracer_file_sums& sums, FileUseRecord& record) {
   record.created = sums.created != 0;
   record.reads = sums.reads != 0;
   record.writes = sums.writes != 0;
+  record.account = sums.account;
+  record.no_room = sums.no_room != 0;
   if (sums.open_unknown == 0 && sums.opened_ns != 0) record.opened_ns = sums.opened_ns;
 }
 
@@ -73,7 +75,7 @@ bool take_file_use(std::span<const std::byte> bytes, FileUseRecord& record) {
   const auto change = change_of(wire.change);
   if (!path || !new_path || !change || !take_identity(wire.header, wire.identity, record.identity)) return false;
   record.change = *change;
-  record.file = {wire.key.inode, wire.key.device, wire.key.generation};
+  record.file = {wire.key.inode, wire.key.device, wire.key.generation, wire.key.user};
   record.kernel_pid = wire.key.pid;
   record.place = wire.place;
   record.more_opens = wire.more_opens;
@@ -96,6 +98,10 @@ constexpr const char* kMoveFunctions[] = {"security_path_rename", "security_path
 bool has_move_functions(const KernelTypes& types) {
   return types.rename_has_structure() && std::all_of(std::begin(kMoveFunctions), std::end(kMoveFunctions),
                                                      [&types](const char* name) { return types.has_function(name); });
+}
+
+tracer_file_key key_of(std::uint64_t start_ns, std::uint32_t kernel_pid, const FileUseRecord::File& file) {
+  return {start_ns, file.inode, file.device, file.generation, kernel_pid, file.user};
 }
 
 constexpr WireRecord kFilesRecords[] = {{TRACER_WIRE_FILE_USE, decode_as<FileUseRecord, take_file_use>}};
@@ -224,9 +230,14 @@ void FilesFamily::see_own_close() {
                {}});
 }
 
+FilesFamily::Rows FilesFamily::rows() const {
+  return {::bpf_map__fd(skeleton_->maps.file_uses), skeleton_->bss->rows_of, skeleton_->bss->rows_of_all};
+}
+
 void FilesFamily::go_on(std::uint64_t before_ns) {
-  delete_keys<tracer_file_key>(::bpf_map__fd(skeleton_->maps.file_uses),
-                               [before_ns](const tracer_file_key& key) { return key.start_ns <= before_ns; });
+  const auto began_before = [before_ns](const tracer_file_key& key) { return key.start_ns <= before_ns; };
+  for (const tracer_file_key& key : keys_of<tracer_file_key>(::bpf_map__fd(skeleton_->maps.file_uses), began_before))
+    rows().remove(key);
 }
 
 void FilesFamily::detach() noexcept { skeleton_.detach(); }
@@ -256,24 +267,33 @@ void FilesFamily::make_noise(const Noise& noise) {
 }
 
 bool FilesFamily::is_noise(const FileUseRecord& use) {
-  if (!use.path) return noise_.contains({use.file, use.place});
+  FileUseRecord::File file = use.file;
+  file.user = 0;
+  if (!use.path) return noise_.contains({file, use.place});
   const FileRules& rules = FileRules::builtin();
   if (!rules.is_noise(*use.path)) return use.new_path && rules.is_noise(*use.new_path);
   // What is renamed or deleted is not used by this name any more.
-  if (use.change == FileUseRecord::Change::kClosed) make_noise({use.file, use.place});
+  if (use.change == FileUseRecord::Change::kClosed) make_noise({file, use.place});
   return true;
 }
 
-/// A file that was used once has nothing to be asked for.
 void FilesFamily::remember(const FileUseRecord& record) {
-  if (record.uses() < 2) return;
-  if (!sent_.remember({record.identity.pid, record.identity.start_ns}, record.kernel_pid, record.file))
-    forgotten_.add(1);
+  const RecordIdentity& identity = record.identity;
+  if (sent_.remember({identity.pid, identity.start_ns}, record.kernel_pid, record.file)) return;
+  forgotten_.add(1);
+  forget(record);
+}
+
+void FilesFamily::forget(const FileUseRecord& record) {
+  rows().remove(key_of(record.identity.start_ns, record.kernel_pid, record.file), record.account);
 }
 
 bool FilesFamily::passes(const Record& record, Feed& feed) {
   if (const auto* use = std::get_if<FileUseRecord>(&record)) {
-    if (is_noise(*use)) return false;
+    if (is_noise(*use)) {
+      forget(*use);
+      return false;
+    }
     remember(*use);
   } else if (const auto* exit = std::get_if<ExitRecord>(&record)) {
     yield_rest(exit->identity, sent_.take({exit->identity.pid, exit->identity.start_ns}), feed);
@@ -282,19 +302,23 @@ bool FilesFamily::passes(const Record& record, Feed& feed) {
 }
 
 void FilesFamily::read(Decoder&, Feed&, const SnapshotHelp& help) {
-  if (sent_.nearly_full()) sent_.keep(help.tracks());
+  if (!sent_.nearly_full()) return;
+  for (const auto& [process, sent] : sent_.take_unless(help.tracks()))
+    for (const FileUseRecord::File& file : sent.keys) rows().remove(key_of(process.second, sent.kernel_pid, file));
 }
 
 void FilesFamily::yield_rest(const RecordIdentity& identity, const Sent::Sent& sent, Feed& feed) {
-  const int map = ::bpf_map__fd(skeleton_->maps.file_uses);
   for (const FileUseRecord::File& file : sent.keys) {
-    const tracer_file_key key{identity.start_ns, file.inode, file.device, file.generation, sent.kernel_pid, 0};
+    const tracer_file_key key = key_of(identity.start_ns, sent.kernel_pid, file);
     tracer_file_sums sums;
-    if (::bpf_map_lookup_elem(map, &key, &sums) != 0) {
+    if (!rows().find(key, sums)) {
       forgotten_.add(1);
       continue;
     }
-    ::bpf_map_delete_elem(map, &key);
+    rows().remove(key, sums.account);
+    const bool all_sent =
+        sums.opens == sums.sent_opens && sums.renames == sums.sent_renames && sums.deletes == sums.sent_deletes;
+    if (all_sent) continue;
     Record record(std::in_place_type<FileUseRecord>);
     auto& rest = std::get<FileUseRecord>(record);
     rest.identity = identity;

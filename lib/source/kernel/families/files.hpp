@@ -13,6 +13,7 @@
 #include "base/counter.hpp"
 #include "source/kernel/families/family.hpp"
 #include "source/kernel/families/sent_keys.hpp"
+#include "source/kernel/families/shared_rows.hpp"
 #include "source/kernel/load/skeleton.hpp"
 #include "wire.h"
 
@@ -58,6 +59,9 @@ class FilesFamily final : public KernelFamily {
   bool is_noise(const FileUseRecord& use);
   void make_noise(const Noise& noise);
   void remember(const FileUseRecord& record);
+  void forget(const FileUseRecord& record);
+  using Rows = SharedRows<tracer_file_key, tracer_file_sums>;
+  Rows rows() const;
   void yield_rest(const RecordIdentity& identity, const Sent::Sent& sent, Feed& feed);
 
   Skeleton<files_bpf> skeleton_;
@@ -66,8 +70,8 @@ class FilesFamily final : public KernelFamily {
   bool sees_moves_ = false;
   Problem no_moves_;       ///< Why it does not see renames and deletes.
   std::set<Noise> noise_;  ///< Of which records may still be on their way.
-  Sent sent_;              ///< Files of processes of which more may have come than was sent.
-  Counter forgotten_;      ///< Files whose sums the kernel has given up for others.
+  Sent sent_;              ///< Files of processes that the kernel keeps sums of.
+  Counter forgotten_;      ///< Files whose sums are gone, or that were too many.
 };
 
 }  // namespace tracer::internal

@@ -14,6 +14,7 @@
 #include "lifecycle.skel.h"
 #include "source/kernel/call_causes.hpp"
 #include "source/kernel/load/check_items.hpp"
+#include "base/accounts.hpp"
 #include "base/text.hpp"
 #include "source/kernel/cpu_list.hpp"
 #include "source/kernel/load/kernel_types.hpp"
@@ -196,6 +197,19 @@ void LifecycleFamily::visit_cpus() const {
 void LifecycleFamily::attach() {
   skeleton_.attach(id());
   visit_cpus();
+}
+
+void LifecycleFamily::use(const UserIds& user_ids) {
+  const int map = ::bpf_map__fd(skeleton_->maps.id_ranges);
+  std::uint32_t count = 0;
+  for (const SubordinateIds& range : user_ids.apart(Accounts::kUnknownUser)) {
+    if (count + 1 == TRACER_MOST_ID_RANGES) break;
+    const tracer_id_range made{range.first, static_cast<std::uint32_t>(range.first + range.count - 1), range.owner};
+    ::bpf_map_update_elem(map, &++count, &made, BPF_ANY);
+  }
+  const std::uint32_t none = 0;
+  const tracer_id_range all{count, 0, 0};
+  ::bpf_map_update_elem(map, &none, &all, BPF_ANY);
 }
 
 void LifecycleFamily::end_events() noexcept {

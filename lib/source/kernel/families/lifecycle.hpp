@@ -21,6 +21,7 @@ class LifecycleFamily final : public KernelFamily {
   void load(FamilySetup& setup) override;
   void unload(FamilySetup& setup) noexcept override;
   void attach() override;
+  void use(const UserIds& user_ids) override;
   void end_events() noexcept override;
   void detach() noexcept override;
   const bpf_object* object() const noexcept override;

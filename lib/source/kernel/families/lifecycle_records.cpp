@@ -101,6 +101,7 @@ bool take_exec(std::span<const std::byte> bytes, ExecRecord& record) {
   record.flags = flags_of(wire.flags);
   record.text.exe = path_of(*exe, (wire.flags & TRACER_FLAG_EXE_CUT) != 0);
   record.text.cwd = path_of(*cwd, (wire.flags & TRACER_FLAG_CWD_CUT) != 0);
+  record.text.euid = wire.euid;
   if (wire.cwd_inode != 0) record.text.folder = Folder{wire.cwd_inode, wire.cwd_device, wire.cwd_owner};
   if ((wire.flags & TRACER_FLAG_ARGV_UNREADABLE) == 0) set_argv(record.text, *argv, wire.argv_total);
   return true;

@@ -42,6 +42,8 @@ void take_sums(const tracer_connection_sums& sums, ConnectionRecord& record) {
   if (sums.round_trip_us != 0) record.round_trip_ns = std::uint64_t{sums.round_trip_us} * 1000 / 8;
   if (sums.error != 0) record.error = static_cast<std::int32_t>(sums.error);
   record.last_ns = sums.last_ns;
+  record.account = sums.account;
+  record.no_room = sums.no_room != 0;
   if (sums.wait_unknown == 0) record.wait_ns = sums.wait_ns;
 }
 
@@ -58,6 +60,7 @@ bool take_connection(std::span<const std::byte> bytes, ConnectionRecord& record)
   record.peer.role = key.role;
   record.peer.same_host = key.same_host != 0;
   record.peer.folded = key.folded != 0;
+  record.peer.user = key.user;
   take_sums(wire.sums, record);
   return true;
 }
@@ -76,6 +79,7 @@ tracer_connection_key key_of(std::uint64_t start_ns, std::uint64_t program_start
   key.role = peer.role;
   key.same_host = peer.same_host ? 1 : 0;
   key.folded = peer.folded ? 1 : 0;
+  key.user = peer.user;
   return key;
 }
 
@@ -114,10 +118,14 @@ void NetworkFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
 
 void NetworkFamily::attach() { skeleton_.attach(id()); }
 
+NetworkFamily::Rows NetworkFamily::rows() const {
+  return {::bpf_map__fd(skeleton_->maps.connections), skeleton_->bss->rows_of, skeleton_->bss->rows_of_all};
+}
+
 void NetworkFamily::go_on(std::uint64_t before_ns) {
-  delete_keys<tracer_connection_key>(
-      ::bpf_map__fd(skeleton_->maps.connections),
-      [before_ns](const tracer_connection_key& key) { return key.start_ns <= before_ns; });
+  const auto began_before = [before_ns](const tracer_connection_key& key) { return key.start_ns <= before_ns; };
+  const int map = ::bpf_map__fd(skeleton_->maps.connections);
+  for (const tracer_connection_key& key : keys_of<tracer_connection_key>(map, began_before)) rows().remove(key);
 }
 
 void NetworkFamily::detach() noexcept { skeleton_.detach(); }
@@ -132,9 +140,13 @@ std::map<std::string, std::uint64_t> NetworkFamily::losses() const {
 
 bool NetworkFamily::passes(const Record& record, Feed& feed) {
   if (const auto* connection = std::get_if<ConnectionRecord>(&record)) {
+    const std::uint64_t start_ns = connection->identity.start_ns;
     if (!sent_.remember({connection->identity.pid, connection->program_start_ns}, connection->kernel_pid,
-                        {connection->identity.start_ns, connection->peer}))
+                        {start_ns, connection->peer})) {
       forgotten_.add(1);
+      rows().remove(key_of(start_ns, connection->program_start_ns, connection->kernel_pid, connection->peer),
+                    connection->account);
+    }
   } else if (const auto* exec = std::get_if<ExecRecord>(&record)) {
     const Sent::Owner program{exec->identity.pid, exec->ended_start_ns};
     yield(program, sent_.take(program), Keep::kNo, feed);
@@ -147,15 +159,14 @@ bool NetworkFamily::passes(const Record& record, Feed& feed) {
 
 void NetworkFamily::yield(const Sent::Owner& program, const Sent::Sent& sent, Keep keep, Feed& feed) {
   if (sent.keys.empty()) return;
-  const int map = ::bpf_map__fd(skeleton_->maps.connections);
   for (const Known& known : sent.keys) {
     const tracer_connection_key key = key_of(known.start_ns, program.second, sent.kernel_pid, known.peer);
     tracer_connection_sums sums;
-    if (::bpf_map_lookup_elem(map, &key, &sums) != 0) {
+    if (!rows().find(key, sums)) {
       if (keep == Keep::kNo) forgotten_.add(1);
       continue;
     }
-    if (keep == Keep::kNo) ::bpf_map_delete_elem(map, &key);
+    if (keep == Keep::kNo) rows().remove(key, sums.account);
     Record record(std::in_place_type<ConnectionRecord>);
     auto& rest = std::get<ConnectionRecord>(record);
     rest.identity.pid = program.first;
@@ -170,7 +181,11 @@ void NetworkFamily::yield(const Sent::Owner& program, const Sent::Sent& sent, Ke
 
 void NetworkFamily::read(Decoder&, Feed& feed, const SnapshotHelp& help) {
   constexpr std::size_t kBetween = 64;
-  if (sent_.nearly_full()) sent_.keep(help.tracks());
+  if (sent_.nearly_full()) {
+    for (const auto& [program, sent] : sent_.take_unless(help.tracks()))
+      for (const Known& known : sent.keys)
+        rows().remove(key_of(known.start_ns, program.second, sent.kernel_pid, known.peer));
+  }
   // What happens in between may add programs, and take some away.
   const std::map<Sent::Owner, Sent::Sent> now = sent_.all();
   std::size_t done = 0;

@@ -8,6 +8,7 @@
 #include "base/counter.hpp"
 #include "source/kernel/families/family.hpp"
 #include "source/kernel/families/sent_keys.hpp"
+#include "source/kernel/families/shared_rows.hpp"
 #include "source/kernel/load/skeleton.hpp"
 
 struct network_bpf;
@@ -48,12 +49,14 @@ class NetworkFamily final : public KernelFamily {
   };
   using Sent = SentKeys<Known>;
   enum class Keep { kNo, kYes };
+  using Rows = SharedRows<tracer_connection_key, tracer_connection_sums>;
 
+  Rows rows() const;
   void yield(const Sent::Owner& program, const Sent::Sent& sent, Keep keep, Feed& feed);
 
   Skeleton<network_bpf> skeleton_;
   Sent sent_;
-  Counter forgotten_;  ///< Peers whose sums the kernel has given up for others, or that were too many.
+  Counter forgotten_;  ///< Peers whose sums are gone, or that were too many.
 };
 
 }  // namespace tracer::internal

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -33,14 +34,19 @@ class SentKeys {
     ++count_;
     return true;
   }
-  /// Those that live on; the ends of others were lost.
+  /// Takes what does not live on; the ends of these were lost.
   template <class Lives>
-  void keep(const Lives& lives) {
-    std::erase_if(sent_, [&](const auto& each) {
-      if (lives(each.first.first)) return false;
-      count_ -= each.second.keys.size();
-      return true;
-    });
+  std::map<Owner, Sent> take_unless(const Lives& lives) {
+    std::map<Owner, Sent> gone;
+    for (auto each = sent_.begin(); each != sent_.end();) {
+      const auto next = std::next(each);
+      if (!lives(each->first.first)) {
+        count_ -= each->second.keys.size();
+        gone.insert(sent_.extract(each));
+      }
+      each = next;
+    }
+    return gone;
   }
   bool nearly_full() const noexcept { return count_ > most_ / 2; }
   /// Empty: none.

@@ -91,6 +91,10 @@ void KernelPrograms::attach() {
   }
 }
 
+void KernelPrograms::use(const UserIds& user_ids) {
+  for (const auto& family : loaded_) family->use(user_ids);
+}
+
 void KernelPrograms::end_events() noexcept {
   for (const auto& family : loaded_) family->end_events();
 }

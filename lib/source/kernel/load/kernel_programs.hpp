@@ -31,6 +31,8 @@ class KernelPrograms {
   /// Throws Error(kProgramRefused).
   void attach();
   /// What living processes do is still to be read afterwards.
+  /// As KernelFamily::use().
+  void use(const UserIds& user_ids);
   void end_events() noexcept;
   void shed(Family family, const Problem& problem);
   /// As KernelFamily's, of those that are active.
