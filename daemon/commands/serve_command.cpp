@@ -235,7 +235,8 @@ int serve_command(const Options& options) {
   Sockets sockets = open_sockets(config, std::move(handed.sockets));
   Signals signals;
   go_ahead_of_others();
-  const std::unique_ptr<tracer::Session> session = keeping ? keeping->open_session(session_options(config))
+  const tracer::internal::UserIds user_ids(service_options.subordinate_ids);
+  const std::unique_ptr<tracer::Session> session = keeping ? keeping->open_session(session_options(config), user_ids)
                                                            : std::make_unique<tracer::Session>(session_options(config));
   drop_privileges_to_serve();
   keep_memory_small();

@@ -182,7 +182,7 @@ void Keeping::drop(const std::string& name) {
 
 std::string Keeping::name_of_kernel(const std::string& name) const { return kernel_prefix(side_) + name; }
 
-std::unique_ptr<Session> Keeping::open_session(const SessionOptions& options) {
+std::unique_ptr<Session> Keeping::open_session(const SessionOptions& options, const UserIds& user_ids) {
   auto session = SessionAccess::of_kernel(options, [this](KernelSourceOptions& kernel) {
     kernel.keep = kernel_;
     kernel.session_id = session_id_;
@@ -214,7 +214,10 @@ std::unique_ptr<Session> Keeping::open_session(const SessionOptions& options) {
     holder_.store(now, memory);
     holder_.drop(before);
   });
-  restore(*SessionAccess::reader(*session));
+  const auto reader = SessionAccess::reader(*session);
+  // What it goes on with has the keys that it had.
+  reader->use(user_ids);
+  restore(*reader);
   return session;
 }
 

@@ -14,6 +14,7 @@
 #include <tracer/session.hpp>
 
 #include "base/unique_fd.hpp"
+#include "base/user_ids.hpp"
 #include "serve/said.hpp"
 #include "serve/spool.hpp"
 
@@ -47,8 +48,9 @@ class Keeping {
   Keeping(const Keeping&) = delete;
   Keeping& operator=(const Keeping&) = delete;
 
-  /// A session of the kernel, which goes on with the one that was left. Throws what Session's constructor throws.
-  std::unique_ptr<Session> open_session(const SessionOptions& options);
+  /// A session of the kernel, which goes on with the one that was left, and serves these users. Throws what Session's
+  /// constructor throws.
+  std::unique_ptr<Session> open_session(const SessionOptions& options, const UserIds& user_ids);
   /// What was left; null: nothing, or it has been given up.
   const Spool::Left* left() const noexcept { return left_ ? &*left_ : nullptr; }
   /// Of the kernel's programs that are used now.
