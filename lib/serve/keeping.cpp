@@ -202,7 +202,7 @@ std::unique_ptr<Session> Keeping::open_session(const SessionOptions& options, co
   spool_ = left_ ? std::make_unique<Spool>(session->host(), std::move(left_spool_), *left_)
                  : std::make_unique<Spool>(session->host());
   Reader& reader = *SessionAccess::reader(*session);
-  // Before anything that was left is charged.
+  // Before anything that was left is charged, or has a key.
   reader.use(user_ids);
   said_ = left_ ? std::make_unique<Said>(std::move(left_said_memory_), reader.accounts())
                 : std::make_unique<Said>(reader.accounts());

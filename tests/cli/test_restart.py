@@ -226,7 +226,10 @@ class Restart(support.TestCase):
         job.communicate("", timeout=support.DEADLINE_SECONDS)
         time.sleep(0.5)
         self.keeper.end(signal.SIGINT)
-        (exit,) = [event for event in of_kind(self.recorded(), "process_exit") if event["pid"] == job.pid]
+        events = [event for event in self.recorded() if event.get("pid") == job.pid]
+        (exit,) = of_kind(events, "process_exit")
+        self.assertEqual({event["context"]["task_key"] for event in of_kind(events, "process_exec")},
+                         {exit["context"]["task_key"]}, "its owner is in it before and after")
         self.assertEqual((exit["context"]["task"], exit["exit_code"], exit["argv"]), ("first", 5, ["sh", "-c", "***", "***"]))
         self.assertNotIn(os.path.basename(self.folder), exit["cwd"])
 
