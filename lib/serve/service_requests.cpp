@@ -263,7 +263,8 @@ void Service::answer_one(Connection& connection, const R& request) {
     });
   } else if constexpr (std::same_as<R, FlushRequest>) {
     if (request.stream) hub_.require_stream(sight, *request.stream);
-    ask(connection, Workers::Kind::kSession,
+    // It waits for long where a ring is full: on a thread of its own, as questions to file systems.
+    ask(connection, Workers::Kind::kFiles,
         [this, sight, reader, stream = request.stream, left = connection.left]() -> Finish {
           const bool flushed = reader->flush(kLongestFlush, [&left] { return !left->load(); });
           return [this, sight, stream, flushed](Connection*) {

@@ -140,12 +140,12 @@ TEST_CASE("what another user runs in a task is not named: pipes, circles, short 
       Task task(2, context);
       task.begin({.pid = 1,
                   .tool = "sort",
-                  .pace = {.pipe_read = 1000, .reads_from = 2, .read_bytes = 1 << 20},
+                  .pace = {.pipe_read = 1000, .read_bytes = 1 << 20, .reads_from = 2},
                   .context = context,
                   .uid = kAlice});
       task.begin({.pid = 2,
                   .tool = "secret.py",
-                  .pace = {.running = 1000, .writes_to = 1, .read_bytes = 1 << 20},
+                  .pace = {.running = 1000, .read_bytes = 1 << 20, .writes_to = 1},
                   .context = context,
                   .uid = uid});
       task.live(30);
