@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,8 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "correlate/joins/container_names.hpp"
+#include "base/user_questions.hpp"
 #include "correlate/joins/family_join.hpp"
+#include "source/proc/container_files.hpp"
 
 namespace tracer::internal {
 
@@ -25,9 +27,8 @@ class ContainersJoin final : public FamilyJoin {
   /// So long a container's finish waits for the exits of processes that were in it: they may come after the removal.
   static constexpr std::uint64_t kMostWaitNs = 1'000'000'000;
 
-  explicit ContainersJoin(ContainerNames::Read read = [](const ContainerQuestion& question) {
-    return read_container_facts(question);
-  });
+  using Read = std::function<ContainerFacts(const ContainerQuestion&)>;
+  explicit ContainersJoin(Read read = [](const ContainerQuestion& question) { return read_container_facts(question); });
   Family family() const noexcept override { return Family::kContainers; }
   void add(const CgroupEndRecord& record, std::vector<Event>& events) override;
   void at_start(std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
@@ -67,7 +68,8 @@ class ContainersJoin final : public FamilyJoin {
   void take_names(Serial serial, ContainerFinish& finish);
   void finish_removed(std::uint64_t now_ns, std::vector<Event>& events);
 
-  ContainerNames names_;
+  const Read read_;
+  UserQuestions<Serial, ContainerFacts> names_;
   Serial last_ = 0;
   std::map<Serial, Container> containers_;             ///< The oldest first.
   std::unordered_map<std::string, Serial> open_;       ///< By key: those that are not removed.
