@@ -99,8 +99,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// `as`: if it is any of these, it is followed already, and keeps its labels if there is no context.
   void track(pid_t pid, const Context& context, TrackAs as = {});
   void report_own_work(const Context& task, OwnWork work, const Caller& caller);
-  /// `limit`: see Pipeline::announce().
-  void announce(const Announcement& announcement, const Caller& caller,
+  /// `judged`: see checked(); `limit`: see Pipeline::announce().
+  void announce(const Announcement& announcement, const Caller& caller, const std::optional<JudgedFolder>& judged = {},
                 const std::optional<AnnouncementLimit>& limit = {});
   /// What this user holds. From any thread.
   AnnouncementShares::Share announcements_of(uid_t uid) { return pipeline_.announcements_of(uid); }
