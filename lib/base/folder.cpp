@@ -24,7 +24,10 @@ bool has_telling_numbers(std::uint32_t magic) noexcept {
 }  // namespace
 
 std::optional<Folder> folder_at(const std::filesystem::path& path) {
-  const UniqueFd folder(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return folder_of(UniqueFd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)));
+}
+
+std::optional<Folder> folder_of(const UniqueFd& folder) {
   struct stat status {};
   struct statfs system {};
   if (!folder || ::fstat(folder.get(), &status) != 0 || ::fstatfs(folder.get(), &system) != 0) return std::nullopt;

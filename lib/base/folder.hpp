@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/unique_fd.hpp"
+
 namespace tracer::internal {
 
 /// A folder as the kernel knows it, whatever its path is.
@@ -32,6 +34,8 @@ constexpr bool contradict(const Folder& one, const Folder& other) noexcept {
 /// The folder that the path leads to on this host. Absent: there is none, or its number says nothing. May wait for a
 /// file system.
 std::optional<Folder> folder_at(const std::filesystem::path& path);
+/// Likewise, that was opened.
+std::optional<Folder> folder_of(const UniqueFd& folder);
 /// Of the host's first process, if this process may know it, else its own; 0: not known.
 std::uint32_t host_mount_namespace() noexcept;
 

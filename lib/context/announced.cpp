@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <filesystem>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -72,11 +74,16 @@ void add_start(Announced& announced, const OfProcess& process, const Caller& cal
   announced.started_until_ns = stat.started_until_ns;
 }
 
-void add_key(Announced& announced, const InWorkDir& key, const Caller& caller) {
+void add_key(Announced& announced, const InWorkDir& key, const Caller& caller,
+             const std::optional<JudgedFolder>& judged) {
   const std::string path = folder(key.path, "work directory");
-  refuse_others(path.c_str(), path, caller);
   announced.key = "d" + path;
   announced.mount_namespace = host_mount_namespace();
+  if (judged) {
+    announced.folder = judged->folder;
+    return;
+  }
+  refuse_others(path.c_str(), path, caller);
   announced.folder = folder_at(path);
   // It may have changed hands meanwhile.
   if (announced.folder && caller.uid != 0 && announced.folder->owner != caller.uid) announced.folder.reset();
@@ -123,9 +130,17 @@ void add_key(Announced& announced, const BelowProcess& key, const Caller& caller
 
 }  // namespace
 
-Announced checked(const Announcement& announcement, const Caller& caller) {
+Announced checked(const Announcement& announcement, const Caller& caller, const std::optional<JudgedFolder>& judged) {
   Announced announced;
-  std::visit([&](const auto& key) { add_key(announced, key, caller); }, announcement.key);
+  std::visit(
+      [&](const auto& key) {
+        if constexpr (std::same_as<std::remove_cvref_t<decltype(key)>, InWorkDir>) {
+          add_key(announced, key, caller, judged);
+        } else {
+          add_key(announced, key, caller);
+        }
+      },
+      announcement.key);
   Context context = announcement.context;
   bound(context);
   Context given = context;

@@ -262,6 +262,12 @@ std::size_t Announcements::find_below(const Process& ancestor, const Process& pr
                                       const Found& found) {
   if (!process.program->argv) return 0;
   const auto [begin, end] = below_.equal_range(ancestor.pid);
+  if (begin == end) return 0;
+  // Both the patterns and the arguments are the user's, who may have made them take long.
+  const uid_t user = process.uid.value_or(0);
+  const auto now = PatternShares::Clock::now();
+  if (pattern_shares_.rests_until(user, now)) return 0;
+  const auto before = cpu_time_of_this_thread();
   std::size_t compared = 0;
   for (auto each = begin; each != end && compared < most; ++each, ++compared) {
     Below& below = each->second;
@@ -270,6 +276,7 @@ std::size_t Announcements::find_below(const Process& ancestor, const Process& pr
         below.argv.matches(*process.program->argv, unused))
       meet(below.known, below.key, found);
   }
+  pattern_shares_.charge(user, cpu_time_of_this_thread() - before, now);
   return compared;
 }
 
@@ -289,6 +296,7 @@ void Announcements::ended(const Process& process) {
 
 void Announcements::expire(std::uint64_t now_ns) {
   if (shares_.take_crowded()) drop_done(now_ns);
+  if (pattern_shares_.users() != 0) pattern_shares_.forget_idle(PatternShares::Clock::now());
   if (now_ns < next_expiry_ns_) return;
   next_expiry_ns_ = ~std::uint64_t{0};
   drop_if([&](Known& known) {

@@ -19,6 +19,7 @@
 
 #include "base/caller.hpp"
 #include "base/counter.hpp"
+#include "base/cpu_shares.hpp"
 #include "base/folder.hpp"
 #include "base/user_ids.hpp"
 #include "context/announcement_shares.hpp"
@@ -44,15 +45,24 @@ struct Announced {
 
 std::string packed(const Context& context, const Requested& requested);
 
+/// The folder by which it was judged whether the caller may announce a work directory. What its path leads to may be
+/// another by now.
+struct JudgedFolder {
+  std::optional<Folder> folder = {};  ///< As Announced::folder.
+};
+
 /// Throws Error: kInvalidArgument; kFilterNamesNothing for a process that is gone; kPermission for another user's
-/// folder or process, unless the caller is root.
-Announced checked(const Announcement& announcement, const Caller& caller);
+/// folder or process, unless the caller is root. `judged`: whose the work directory is was found out before.
+Announced checked(const Announcement& announcement, const Caller& caller,
+                  const std::optional<JudgedFolder>& judged = {});
 
 /// What was announced. Each key is one word: what it is about, and its path, number or name: "d/data/ab/cdef" of a work
 /// directory, "c/slurm/job_1" of a cgroup, "i…" of a container, "lslurm_job=1" of a label, "p12" of a process, "b12…"
 /// of descendants of one. One thread at a time, but for the counters.
 class Announcements {
  public:
+  /// What comparing arguments with patterns may take of the thread that reads events.
+  using PatternShares = SharesOfCpu<20>;
   struct Known {
     std::string packed = {};
     std::weak_ptr<Scope> scope = {};  ///< That it was said of.
@@ -131,6 +141,7 @@ class Announcements {
   const UserIds& user_ids_;
   AnnouncementShares& shares_;
   Map known_;                                            ///< Of each user one with the same key.
+  PatternShares pattern_shares_;
   std::unordered_multimap<std::uint32_t, Below> below_;  ///< By the pid of the ancestor.
   std::uint64_t epoch_ = 0;
   std::uint64_t next_drop_ns_ = 0;

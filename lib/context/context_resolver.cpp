@@ -9,7 +9,6 @@
 #include "base/text.hpp"
 #include "context/command_name.hpp"
 #include "context/layers.hpp"
-#include "context/notes.hpp"
 #include "context/task_folder.hpp"
 
 namespace tracer::internal {
@@ -272,7 +271,7 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
     if (auto paths = recipe_paths(rule, captures); !paths.empty()) {
       scope->recipes = std::make_unique<RecipeFiles>(std::move(paths));
       // Now, because the first tasks may be over before a file is read.
-      read_recipes(*scope, process);
+      if (ask_notes_) ask_notes_(leader_id(*scope), {rules_, nullptr, *scope->recipes, {}, process});
     }
   } else if (rule.begins == Begins::kTask) {
     // It is found by this where the engine has no id for it, or a weaker one.
@@ -352,7 +351,7 @@ void ContextResolver::say_all(Scope& scope, const EngineRule& rule, Captures cap
     scope.said.rules.push_back(rule.name);
   const Captures unread = captures;
   scope.unread_rule = nullptr;
-  const Notes notes = read_notes(scope, rule, captures, process);
+  const Notes notes = ask_notes(scope, rule, unread, captures, process);
   scope.note_pending = notes == Notes::kPending;
   if (notes != Notes::kRead) {
     scope.unread_rule = &rule;
@@ -402,7 +401,7 @@ void ContextResolver::read_again(const ContextPlace& place, const Process& proce
   if (!scope->note_pending && ++scope->reads > kMostReads) return;
   Captures captures = scope->unread_captures;
   add_process(captures, process);
-  const Notes notes = read_notes(*scope, *scope->unread_rule, captures, process);
+  const Notes notes = ask_notes(*scope, *scope->unread_rule, scope->unread_captures, captures, process);
   scope->note_pending = notes == Notes::kPending;
   if (notes != Notes::kRead) return;
   say_captured(*scope, *std::exchange(scope->unread_rule, nullptr), std::move(captures));
@@ -429,36 +428,23 @@ void ContextResolver::count_attempt(Scope& scope) {
   contexts_.changed(scope);
 }
 
-ContextResolver::Notes ContextResolver::read_notes(const Scope& scope, const EngineRule& rule, Captures& captures,
-                                                   const Process& process) {
+ContextResolver::Notes ContextResolver::ask_notes(const Scope& scope, const EngineRule& rule, const Captures& unread,
+                                                  Captures& captures, const Process& process) {
   if (!ask_notes_) return Notes::kRead;
-  if (rule.recipe && !read_recipe(scope, *rule.recipe, captures, process)) return Notes::kPending;
-  if (!rule.notes) return Notes::kRead;
-  const NoteFile& notes = *rule.notes;
-  const std::string path = notes.path.fill(captures);
-  NoteAnswer answer;
-  const std::string asker = fmt::format("{} {}", scope.leader_pid, scope.leader_start_ns);
-  if (!path.empty()) answer = ask_notes_(asker, {path, notes.most_lines, !notes.begins.empty()}, process);
-  if (answer.pending) return Notes::kPending;
-  if (match_notes(notes, answer, captures)) return Notes::kRead;
-  return Notes::kMissing;
-}
-
-bool ContextResolver::read_recipes(const Scope& run, const Process& process) {
-  const std::string asker = leader_id(run);
-  return !ask_notes_ ||
-         run.recipes->read([&](const NoteRequest& request) { return ask_notes_(asker, request, process); });
-}
-
-bool ContextResolver::read_recipe(const Scope& scope, const RecipeName& recipe, Captures& captures,
-                                  const Process& process) {
-  const Scope* run = first_around(scope, [](const Scope& each) { return each.begins == Begins::kRun; });
+  NoteQuestion question{rules_, &rule, {}, captures, process};
   // A text that was cut might look like another one's.
-  if (run == nullptr || !run->recipes || process.program->argv_cut_bytes) return true;
-  if (!read_recipes(*run, process)) return false;
-  if (auto name = run->recipes->rule_that_runs(recipe.text.fill(captures)))
-    captures.insert_or_assign(recipe.as, *std::move(name));
-  return true;
+  if (rule.recipe && !process.program->argv_cut_bytes) {
+    const Scope* run = first_around(scope, [](const Scope& each) { return each.begins == Begins::kRun; });
+    if (run != nullptr && run->recipes) question.recipes = *run->recipes;
+  }
+  if (!rule.notes && !question.recipes) return Notes::kRead;
+  // Another process of the task may get the answer.
+  const std::string name = fmt::format("{} {} {} {} {}", scope.leader_pid, scope.leader_start_ns, rule.name,
+                                       unread.at("pid"), unread.at("start"));
+  std::optional<NoteFindings> findings = ask_notes_(name, question);
+  if (!findings) return Notes::kPending;
+  captures = std::move(findings->captures);
+  return findings->found ? Notes::kRead : Notes::kMissing;
 }
 
 void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Context>& labels, const Process& process,

@@ -20,7 +20,7 @@
 
 #include "context/announced_scopes.hpp"
 #include "context/context_place.hpp"
-#include "context/note_thread.hpp"
+#include "context/notes.hpp"
 #include "context/scope.hpp"
 #include "context/shared_scopes.hpp"
 #include "rules/engines/engine_rules.hpp"
@@ -31,9 +31,8 @@ namespace tracer::internal {
 /// announced. One thread at a time.
 class ContextResolver {
  public:
-  /// Lines of a file that an engine has written.
-  using AskNotes =
-      std::function<NoteAnswer(std::string_view asker, const NoteRequest& request, const Process& process)>;
+  /// As NoteQuestions::ask().
+  using AskNotes = std::function<std::optional<NoteFindings>(const std::string& name, const NoteQuestion& question)>;
   static constexpr int kMostReads = 8;  ///< Of the notes of one task.
 
   /// `ask_notes`: empty: no engine's files are read.
@@ -101,11 +100,9 @@ class ContextResolver {
   void say_captured(Scope& scope, const EngineRule& rule, Captures captures);
   void count_attempt(Scope& scope);
   enum class Notes { kRead, kMissing, kPending };
-  Notes read_notes(const Scope& scope, const EngineRule& rule, Captures& captures, const Process& process);
-  /// False: not all is read yet, ask again.
-  bool read_recipes(const Scope& run, const Process& process);
-  /// False: it is not known yet.
-  bool read_recipe(const Scope& scope, const RecipeName& recipe, Captures& captures, const Process& process);
+  /// `unread`: what was captured when this was asked first.
+  Notes ask_notes(const Scope& scope, const EngineRule& rule, const Captures& unread, Captures& captures,
+                  const Process& process);
   void keep(const std::shared_ptr<Scope>& scope);
 
   std::shared_ptr<const EngineRules> rules_;

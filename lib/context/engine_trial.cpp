@@ -69,8 +69,10 @@ std::vector<Problem> try_examples(const EngineRules& rules, std::span<const Engi
   for (const EngineExample& example : examples) {
     ContextResolver resolver(
         borrowed,
-        [&](std::string_view, const NoteRequest& request, const Process&) -> NoteAnswer {
-          return NoteAnswer{false, lines_of(example, request)};
+        [&](const std::string&, const NoteQuestion& question) {
+          return look_up(question, [&](const NoteRequest& request, const Process&) -> NoteAnswer {
+            return {.lines = lines_of(example, request)};
+          });
         },
         1, KeyOrigin());
     ContextPlace place;

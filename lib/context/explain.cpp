@@ -76,10 +76,8 @@ void leave_out_past(Context& context, const EngineRules& rules) {
   if (context.task && !context.attempt) context.task_key.reset();
 }
 
-internal::NoteAnswer read_now(std::string_view, const internal::NoteRequest& request, const Process& process) {
-  internal::NoteAnswer answer{false, internal::read_note_lines(request, process)};
-  answer.whole = answer.lines && internal::is_whole(request, *answer.lines);
-  return answer;
+internal::NoteFindings look_up_now(const std::string&, const internal::NoteQuestion& question) {
+  return internal::look_up(question, internal::read_notes);
 }
 
 bool is_by_rule(Provenance provenance) { return provenance <= Provenance::kEngineRule; }
@@ -170,7 +168,7 @@ Process resolve_process(pid_t pid, const ResolveOptions& options) {
                  {}});
   const auto engines = rules_in<EngineRules>(options.engine_rules);
   internal::ContextResolver resolver(
-      engines, options.read_engine_notes ? internal::ContextResolver::AskNotes(read_now) : nullptr, 1,
+      engines, options.read_engine_notes ? internal::ContextResolver::AskNotes(look_up_now) : nullptr, 1,
       internal::KeyOrigin{this_host().boot_id, {}});
   resolver.begin_without_past();
   internal::ContextPlace place;

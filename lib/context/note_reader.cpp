@@ -15,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/proc_stat.hpp"
 #include "base/read_at.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
@@ -63,11 +64,16 @@ UniqueFd open_note(const std::string& root, std::string path) {
   return open_below(root, path, O_NOFOLLOW);
 }
 
+bool is_whole(const NoteRequest& request, const std::vector<std::string>& lines) noexcept {
+  std::size_t bytes = 0;
+  for (const std::string& line : lines) bytes += line.size() + 1;
+  return lines.size() < request.most_lines && bytes < kMostNoteBytes;
+}
+
 }  // namespace
 
 std::optional<std::vector<std::string>> read_note_lines(const NoteRequest& request, const Process& process) {
-  UniqueFd file = open_note("/proc/" + std::to_string(process.pid) + "/root", request.path);
-  if (!file) file = open_note("/", request.path);
+  const UniqueFd file = open_note("/proc/" + std::to_string(process.pid) + "/root", request.path);
   struct stat about = {};
   if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != process.uid)
     return std::nullopt;
@@ -87,10 +93,11 @@ std::optional<std::vector<std::string>> read_note_lines(const NoteRequest& reque
   return lines;
 }
 
-bool is_whole(const NoteRequest& request, const std::vector<std::string>& lines) noexcept {
-  std::size_t bytes = 0;
-  for (const std::string& line : lines) bytes += line.size() + 1;
-  return lines.size() < request.most_lines && bytes < kMostNoteBytes;
+NoteAnswer read_notes(const NoteRequest& request, const Process& process) {
+  NoteAnswer answer{.lines = read_note_lines(request, process)};
+  answer.in_time = lives(process.pid, process.start_ns);
+  answer.whole = answer.lines && is_whole(request, *answer.lines);
+  return answer;
 }
 
 }  // namespace tracer::internal

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,10 +19,20 @@ struct NoteRequest {
   bool from_the_end = false;  ///< The last lines, otherwise the first.
 };
 
-/// Lines, of at most kMostNoteBytes, of a file that an engine has written for others to read. Absent: it is gone, no
-/// regular file, a symbolic link, or not of the process's own user.
+/// Lines, of at most kMostNoteBytes, of a file that an engine has written for others to read, below the root of the
+/// process and no other. Absent: it or the process is gone, it is no regular file, a symbolic link, or not of the
+/// process's own user.
 std::optional<std::vector<std::string>> read_note_lines(const NoteRequest& request, const Process& process);
-/// Of what was read: all of the file.
-bool is_whole(const NoteRequest& request, const std::vector<std::string>& lines) noexcept;
+
+struct NoteAnswer {
+  std::optional<std::vector<std::string>> lines = {};
+  bool in_time = true;  ///< The process that they were read for still lived, so that they say nothing of later times.
+  bool whole = true;    ///< There was no more to read.
+};
+
+using ReadNotes = std::function<NoteAnswer(const NoteRequest& request, const Process& process)>;
+
+/// By read_note_lines(). May wait for a file system.
+NoteAnswer read_notes(const NoteRequest& request, const Process& process);
 
 }  // namespace tracer::internal

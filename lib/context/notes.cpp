@@ -160,6 +160,24 @@ bool match_block(const NoteFile& notes, const NoteAnswer& answer, Captures& capt
 
 }  // namespace
 
+NoteFindings look_up(const NoteQuestion& question, const ReadNotes& read) {
+  NoteFindings findings{false, question.captures};
+  const auto read_file = [&](const NoteRequest& request) { return read(request, question.process); };
+  if (question.recipes) question.recipes->read(read_file);
+  if (question.rule == nullptr) return findings;
+  const EngineRule& rule = *question.rule;
+  if (rule.recipe && question.recipes)
+    if (auto name = question.recipes->rule_that_runs(rule.recipe->text.fill(question.captures)))
+      findings.captures.insert_or_assign(rule.recipe->as, *std::move(name));
+  findings.found = true;
+  if (!rule.notes) return findings;
+  const NoteFile& notes = *rule.notes;
+  const std::string path = notes.path.fill(findings.captures);
+  const NoteAnswer answer = path.empty() ? NoteAnswer() : read_file({path, notes.most_lines, !notes.begins.empty()});
+  findings.found = match_notes(notes, answer, findings.captures);
+  return findings;
+}
+
 bool match_notes(const NoteFile& notes, const NoteAnswer& answer, Captures& captures) {
   if (!answer.lines) return false;
   if (!notes.begins.empty()) return match_block(notes, answer, captures);

@@ -177,12 +177,11 @@ bool SessionHistory::start() {
   if (thread_.joinable() || !has_file_) return has_file_;
   try {
     thread_ = start_quiet_thread([state = state_] { work(state); });
-  } catch (const Error& error) {
-    has_file_ = false;
-    const std::lock_guard lock(state_->mutex);
-    state_->give_up(sentence_of(error) + ": this session is not in the history");
+  } catch (const Error&) {
+    // The host has no process to spare: the next call tries again.
+    return false;
   }
-  return has_file_;
+  return true;
 }
 
 SessionHistory::~SessionHistory() {
@@ -291,8 +290,10 @@ bool SessionHistory::has_new() {
 }
 
 void SessionHistory::write_all() {
-  if (!thread_.joinable() && (!has_new() || !start())) return;
+  if (!thread_.joinable() && (!has_file_ || !has_new())) return;
+  const bool started = start();
   std::unique_lock lock(state_->mutex);
+  if (!started) return state_->give_up("no thread can be started: this session is not in the history");
   state_->over = true;
   state_->wanted.clear();
   state_->changed.notify_all();

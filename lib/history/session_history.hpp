@@ -72,7 +72,7 @@ class SessionHistory {
   struct State;
   static void work(const std::shared_ptr<State>& state);
   /// The thread, when it has something to do: not before the program has given up rights that it would keep. False:
-  /// there is no file, or no thread.
+  /// there is no file, or no thread for now.
   bool start();
   bool has_new();
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/bounded_json.hpp"
 #include "base/utf8.hpp"
 #include "protocol/filter_json.hpp"
 #include "protocol/messages.hpp"
@@ -26,8 +27,9 @@ std::string text_of(const Filter& filter) { return list_of(filter).dump(); }
 
 Filter filter_from(std::string_view text) {
   Filter filter;
-  const Json list = Json::parse(text, nullptr, false);
-  read_filter(list, filter);
+  // A rule is two objects and a value.
+  constexpr std::size_t kMostValues = 1 + 3 * kMostFilterRules;
+  read_filter(bounded_json(text, {kMaxJsonDepth, kMostValues}).json, filter);
   return filter;
 }
 

@@ -27,8 +27,8 @@ using Json = nlohmann::json;
 /// Keeps the order of its keys. Only for writing: it searches them one by one.
 using JsonOut = nlohmann::ordered_json;
 
-/// Throws Error(kServiceRefused): no JSON object, or objects and lists too deep in each other.
-/// `from_client`: texts with NUL are refused, too, because paths and names end there for the kernel.
+/// Throws Error(kServiceRefused): no JSON object, objects and lists too deep in each other, or too many values.
+/// `from_client`: texts and names with NUL are refused, too, because paths and names end there for the kernel.
 Json object_from(std::string_view line, bool from_client = false);
 
 [[noreturn]] inline void refuse_line(std::string what, std::string fix = "see docs/protocol.md") {

@@ -27,6 +27,8 @@ namespace tracer::internal {
 inline constexpr std::uint64_t kProtocolVersion = 1;
 /// How deep objects and lists may lie in each other.
 inline constexpr std::size_t kMaxJsonDepth = 16;
+/// In one request: an announcement, which is the largest, may have a word for each of its bytes.
+inline constexpr std::size_t kMostRequestValues = 64u << 10;
 /// What a filter in a request may have.
 inline constexpr std::size_t kMostFilterRules = 64;
 inline constexpr std::size_t kMostGlobBytes = 256;

@@ -3,36 +3,29 @@
 #include <string>
 #include <utility>
 
+#include "base/bounded_json.hpp"
 #include "protocol/context_json.hpp"
 #include "protocol/filter_json.hpp"
 #include "protocol/json_fields.hpp"
+#include "protocol/line_splitter.hpp"
 #include "protocol/messages.hpp"
 
 namespace tracer::internal {
 
 Json object_from(std::string_view line, bool from_client) {
-  struct TooDeep {};
-  struct HasNul {};
-  const auto bounded = [from_client](int depth, Json::parse_event_t event, Json& parsed) {
-    const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    if (begins && static_cast<std::size_t>(depth) >= kMaxJsonDepth) throw TooDeep();
-    if (from_client && event == Json::parse_event_t::value && parsed.is_string() &&
-        parsed.get_ref<const std::string&>().find('\0') != std::string::npos)
-      throw HasNul();
-    return true;
-  };
-  try {
-    Json object = Json::parse(line, bounded);
-    if (!object.is_object()) refuse_line("a line is no JSON object");
-    return object;
-  } catch (const TooDeep&) {
-    refuse_line(fmt::format("a line has more than {} objects and lists in each other", kMaxJsonDepth));
-  } catch (const HasNul&) {
-    refuse_line("a text in a line has NUL in it");
-  } catch (const Json::exception& error) {
-    refuse_line(fmt::format("a line is no JSON, at byte {}",
-                            error.id == 101 ? static_cast<const Json::parse_error&>(error).byte : 0));
+  BoundedJson read = bounded_json(line, {.most_depth = kMaxJsonDepth,
+                                         .most_values = from_client ? kMostRequestValues : kMaxReplyBytes,
+                                         .nul = !from_client});
+  switch (read.fault) {
+    case JsonFault::kNone: break;
+    case JsonFault::kMalformed: refuse_line(fmt::format("a line is no JSON, at byte {}", read.byte));
+    case JsonFault::kTooDeep:
+      refuse_line(fmt::format("a line has more than {} objects and lists in each other", kMaxJsonDepth));
+    case JsonFault::kTooMany: refuse_line(fmt::format("a line has more than {} values", kMostRequestValues));
+    case JsonFault::kNul: refuse_line("a text in a line has NUL in it");
   }
+  if (!read.json.is_object()) refuse_line("a line is no JSON object");
+  return std::move(read.json);
 }
 
 namespace {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/pattern.hpp"
 
+#include <string.h>
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <set>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -38,7 +41,11 @@ std::string_view inside_braces(std::string_view text, std::size_t begin) {
 Pattern::Pattern(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     switch (text[i]) {
-      case '*': parts_.push_back({Class::kAny, 0, 0, kNoEnd}); break;
+      case '*':
+        // Several are as one.
+        if (parts_.empty() || parts_.back().matches != Class::kAny || !parts_.back().name.empty())
+          parts_.push_back({Class::kAny, 0, 0, kNoEnd});
+        break;
       case '?': parts_.push_back({Class::kAnyOne}); break;
       case '}': refuse(text, "a '}' closes nothing");
       case '{': {
@@ -206,11 +213,22 @@ bool Pattern::may_match(std::string_view text) const noexcept {
     end -= part->least;
     if (!fits_at(*part, end)) return false;
   }
-  return needle_.size() < 2 || text.find(needle_) != std::string_view::npos;
+  // Not by find(), which takes as long as one times the other.
+  return needle_.size() < 2 || ::memmem(text.data(), text.size(), needle_.data(), needle_.size()) != nullptr;
 }
 
 bool Pattern::matches(std::string_view text, Captures& captures) const {
-  if (!may_match(text)) return false;
+  std::size_t steps = std::numeric_limits<std::size_t>::max();
+  return matches(text, captures, steps);
+}
+
+bool Pattern::matches(std::string_view text, Captures& captures, std::size_t& steps) const {
+  // To begin with it, and to go through it.
+  constexpr std::size_t kBegin = 128;
+  const std::size_t most = may_match(text) ? kBegin + parts_.size() * (text.size() + 1) : 1;
+  const bool has_enough = most <= steps;
+  steps -= std::min(most, steps);
+  if (most == 1 || !has_enough) return false;
   Match match(parts_, text);
   if (!match.run()) return false;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -243,46 +261,49 @@ WordsPattern::WordsPattern(const std::vector<std::string>& words) {
     if (!element.any_words) element.pattern.emplace_back(word);
     elements_.push_back(std::move(element));
   }
-  const auto all = names();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (std::find(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), all[i]) !=
-        all.begin() + static_cast<std::ptrdiff_t>(i))
-      throw std::invalid_argument(fmt::format("\"{}\" is captured by two words", all[i]));
+  std::set<std::string> all;
+  for (std::string& name : names())
+    if (const auto [at, is_new] = all.insert(std::move(name)); !is_new)
+      throw std::invalid_argument(fmt::format("\"{}\" is captured by two words", *at));
 }
 
 bool WordsPattern::matches(const std::vector<std::string>& words, Captures& captures) const {
-  const bool possible = std::all_of(elements_.begin(), elements_.end(), [&](const Element& element) {
-    return element.any_words || std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-             return element.pattern.front().may_match(word);
-           });
-  });
-  if (!possible) return false;
+  const auto least =
+      std::count_if(elements_.begin(), elements_.end(), [](const Element& one) { return !one.any_words; });
+  if (words.size() < static_cast<std::size_t>(least)) return false;
+  // Most arguments differ in the first or the last word.
+  const auto differ = [](const Element& one, const std::string& word) {
+    return !one.any_words && !one.pattern.front().may_match(word);
+  };
+  if (least != 0 && (differ(elements_.front(), words.front()) || differ(elements_.back(), words.back()))) return false;
+  std::size_t steps = kMostSteps;
   Captures made = captures;
-  std::vector<bool> failed((elements_.size() + 1) * (words.size() + 1));
-  if (!match_from(0, 0, words, made, failed)) return false;
-  captures = std::move(made);
-  return true;
-}
-
-bool WordsPattern::match_from(std::size_t pattern, std::size_t word, const std::vector<std::string>& words,
-                              Captures& captures, std::vector<bool>& failed) const {
-  const std::size_t place = pattern * (words.size() + 1) + word;
-  if (failed[place]) return false;
-  bool found = false;
-  if (pattern == elements_.size()) {
-    found = word == words.size();
-  } else if (elements_[pattern].any_words) {
-    for (std::size_t next = word; next <= words.size() && !found; ++next)
-      found = match_from(pattern + 1, next, words, captures, failed);
-  } else if (word < words.size()) {
-    if (const Pattern& one = elements_[pattern].pattern.front(); one.may_match(words[word])) {
-      const Captures before = captures;
-      found = one.matches(words[word], captures) && match_from(pattern + 1, word + 1, words, captures, failed);
-      if (!found) captures = before;
+  auto element = elements_.begin();
+  auto word = words.begin();
+  // Words capture different names, so what fits first behind the last "..." need not be looked at again.
+  auto any = elements_.end();
+  auto resume = words.begin();
+  Captures before;
+  while (word != words.end() && steps != 0) {
+    if (element != elements_.end() && element->any_words) {
+      any = element++;
+      resume = word;
+      before = made;
+    } else if (element != elements_.end() && element->pattern.front().matches(*word, made, steps)) {
+      ++element;
+      ++word;
+    } else if (any != elements_.end()) {
+      element = any + 1;
+      word = ++resume;
+      made = before;
+    } else {
+      return false;
     }
   }
-  if (!found) failed[place] = true;
-  return found;
+  if (word != words.end() || !std::all_of(element, elements_.end(), [](const Element& one) { return one.any_words; }))
+    return false;
+  captures = std::move(made);
+  return true;
 }
 
 std::vector<std::string> WordsPattern::names() const {

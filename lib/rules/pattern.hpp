@@ -32,6 +32,8 @@ class Pattern {
 
   /// True: it matches, and the captures were added. A name that was captured before must have captured the same.
   bool matches(std::string_view text, Captures& captures) const;
+  /// Takes what it does from `steps`. False, too, if these are too few.
+  bool matches(std::string_view text, Captures& captures, std::size_t& steps) const;
   /// False: it does not match. Costs next to nothing, and tells so of most texts.
   bool may_match(std::string_view text) const noexcept;
 
@@ -75,6 +77,9 @@ class Pattern {
 /// Patterns for the words of an argument vector, all of them in their order; "..." stands for any number of words.
 class WordsPattern {
  public:
+  /// Beyond so many, which take milliseconds, words match nothing: users write both the words and some patterns.
+  static constexpr std::size_t kMostSteps = 4u << 20;
+
   /// Throws std::invalid_argument.
   explicit WordsPattern(const std::vector<std::string>& words);
 
@@ -83,9 +88,6 @@ class WordsPattern {
   bool says_something() const noexcept;
 
  private:
-  bool match_from(std::size_t pattern, std::size_t word, const std::vector<std::string>& words, Captures& captures,
-                  std::vector<bool>& failed) const;
-
   struct Element {
     bool any_words = false;
     std::vector<Pattern> pattern = {};  ///< One, unless any_words.

@@ -20,7 +20,7 @@
 #include <tracer/finding.hpp>
 #include <tracer/host.hpp>
 
-#include "serve/cpu_shares.hpp"
+#include "base/cpu_shares.hpp"
 #include "serve/event_frame.hpp"
 #include "serve/filtered.hpp"
 #include "serve/for_others.hpp"

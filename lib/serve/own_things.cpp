@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -21,6 +22,7 @@
 
 #include <tracer/error.hpp>
 
+#include "base/folder.hpp"
 #include "base/proc_stat.hpp"
 #include "base/unique_fd.hpp"
 
@@ -34,11 +36,11 @@ namespace {
   throw Error({ErrorCode::kFilterNamesNothing, ESRCH, std::move(what), "name one that is there", {}});
 }
 
-UniqueFd open_without_links(const std::string& path) {
+UniqueFd open_without_links(const std::string& path, int above = AT_FDCWD, std::uint64_t more = 0) {
   open_how how{};
   how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-  how.resolve = RESOLVE_NO_SYMLINKS;
-  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+  how.resolve = RESOLVE_NO_SYMLINKS | more;
+  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, above, path.c_str(), &how, sizeof how)));
 }
 
 /// The fields of /proc/.../status that say whose it is, and how it is called inside.
@@ -69,8 +71,8 @@ ProcStatus read_status(const std::string& path) {
 
 }  // namespace
 
-void require_own_folder(const Peer& peer, const std::string& path) {
-  if (peer.uid == 0) return;
+JudgedFolder require_own_folder(const Peer& peer, const std::string& path) {
+  if (peer.uid == 0) return {folder_at(path)};
   std::filesystem::path place = std::filesystem::path(path).lexically_normal();
   if (!place.is_absolute())
     throw Error({ErrorCode::kInvalidArgument,
@@ -83,12 +85,12 @@ void require_own_folder(const Peer& peer, const std::string& path) {
     refuse_others(fmt::format("{} is not yours", path),
                   "announce a folder of your own, or one that you make in it later, by a path without links");
   };
-  for (;;) {
+  for (bool is_there = true;; is_there = false) {
     const UniqueFd folder = open_without_links(place.string());
     struct stat status {};
     if (folder && ::fstat(folder.get(), &status) == 0) {
-      if (status.st_uid == peer.uid) return;
-      refuse();
+      if (status.st_uid != peer.uid) refuse();
+      return is_there ? JudgedFolder{folder_of(folder)} : JudgedFolder{};
     }
     if (errno != ENOENT || !place.has_relative_path()) refuse();
     place = place.parent_path();
@@ -121,42 +123,46 @@ pid_t require_own_thread(const Peer& peer, pid_t tid) {
 
 namespace {
 
-void require_own(const Peer& peer, const InWorkDir& key) { require_own_folder(peer, key.path); }
+using Judged = std::optional<JudgedFolder>;
 
-void require_own(const Peer& peer, const OfProcess& key) {
+Judged require_own(const Peer& peer, const InWorkDir& key) { return require_own_folder(peer, key.path); }
+
+Judged require_own(const Peer& peer, const OfProcess& key) {
   require_own_process(peer, key.pid);
   const auto stat = read_proc_stat(key.pid);
   if (!stat) refuse_missing(fmt::format("no process {} lives", key.pid));
   // By guess, it could be one that has its pid later.
   if (key.start_ns && (*key.start_ns < stat->started_from_ns || *key.start_ns > stat->started_until_ns))
     refuse_missing(fmt::format("process {} began at another time", key.pid));
+  return std::nullopt;
 }
 
-void require_own(const Peer& peer, const BelowProcess& key) { require_own(peer, key.process); }
+Judged require_own(const Peer& peer, const BelowProcess& key) { return require_own(peer, key.process); }
 
-void require_own(const Peer& peer, const InCgroup& key) {
-  if (key.path.empty() || key.path.front() != '/') return;  // Refused for that.
+Judged require_own(const Peer& peer, const InCgroup& key) {
+  if (key.path.empty() || key.path.front() != '/') return std::nullopt;  // Refused for that.
   for (const char* hierarchy : {"/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids"}) {
-    const UniqueFd folder = open_without_links(hierarchy + key.path);
+    const UniqueFd top = open_without_links(hierarchy);
+    const UniqueFd folder = top ? open_without_links("." + key.path, top.get(), RESOLVE_BENEATH) : UniqueFd();
     struct stat status {};
-    if (folder && ::fstat(folder.get(), &status) == 0 && status.st_uid == peer.uid) return;
+    if (folder && ::fstat(folder.get(), &status) == 0 && status.st_uid == peer.uid) return std::nullopt;
   }
   refuse_others("that cgroup belongs to another user", "announce the work folder, or ask root to announce the cgroup");
 }
 
-void require_own(const Peer&, const InContainer&) {
+Judged require_own(const Peer&, const InContainer&) {
   refuse_others("only root may announce containers by their ids", "announce the work folder");
 }
 
-void require_own(const Peer&, const InSlurmJob&) {
+Judged require_own(const Peer&, const InSlurmJob&) {
   refuse_others("only root may announce Slurm jobs by their numbers", "announce the work folder");
 }
 
 }  // namespace
 
-void require_own(const Peer& peer, const AnnouncementKey& key) {
-  if (peer.uid == 0) return;
-  std::visit([&](const auto& one) { require_own(peer, one); }, key);
+std::optional<JudgedFolder> require_own(const Peer& peer, const AnnouncementKey& key) {
+  if (peer.uid == 0) return std::nullopt;
+  return std::visit([&](const auto& one) { return require_own(peer, one); }, key);
 }
 
 }  // namespace tracer::internal

@@ -179,6 +179,7 @@ void Service::round(int timeout_ms, int other_fd) {
   if (now >= next_look_) {
     next_look_ = now + kLook;
     close_stalled(now);
+    workers_.retry();
     cpu_shares_.forget_idle(now);
     filter_shares_.forget_idle(now);
   }

@@ -15,6 +15,7 @@
 
 #include <tracer/session.hpp>
 
+#include "base/cpu_shares.hpp"
 #include "base/unique_fd.hpp"
 #include "base/user_ids.hpp"
 #include "base/wakeup.hpp"
@@ -24,7 +25,6 @@
 #include "protocol/messages.hpp"
 #include "serve/charges.hpp"
 #include "serve/connection.hpp"
-#include "serve/cpu_shares.hpp"
 #include "serve/hub.hpp"
 #include "serve/limits.hpp"
 #include "serve/server.hpp"

@@ -77,7 +77,6 @@ constexpr std::chrono::milliseconds kLongestFlush{5000};
 constexpr std::chrono::milliseconds kLongestLookup{10000};
 
 /// The right of a request, judged on a worker: it may read files.
-void require(const Peer& peer, const AnnounceRequest& request) { require_own(peer, request.announcement.key); }
 void require(const Peer& peer, const AttachRequest& request) { require_own_process(peer, request.pid); }
 void require(const Peer& peer, const LabelRequest&) { require_own_process(peer, peer.pid); }
 void require(const Peer& peer, const ResumeLabelRequest&) { require_own_process(peer, peer.pid); }
@@ -120,10 +119,10 @@ void Service::answer_one(Connection& connection, const R& request) {
       limit = {charges_.bytes_left(peer.uid)};
     }
     ask(connection, Workers::Kind::kFiles, [peer, request, reader, limit, keeping = options_.keeping] {
-      require(peer, request);
+      const auto judged = require_own(peer, request.announcement.key);
       Announcement announcement = request.announcement;
       if (peer.uid != 0) announcement.context.owner_uid = peer.uid;
-      reader->announce(announcement, peer.caller(), limit);
+      reader->announce(announcement, peer.caller(), judged, limit);
       if (keeping) keeping->said().announced(announcement, peer.caller());
       return [](Connection*) { return ok_line(); };
     });

@@ -6,16 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
+
+#include "base/user_threads.hpp"
 
 namespace tracer::internal {
 
-/// Runs what may wait on threads of its own: questions to the session on one, and what asks file systems, which may
-/// hang for ever, on several. Users take turns. The threads have an ordinary priority, whatever that of this process
-/// is.
+/// Runs what may wait on threads of its own, as UserThreads does: questions to the session on one, and what asks file
+/// systems, which may hang for ever, on several.
 class Workers {
  public:
   static constexpr std::size_t kFileThreads = 8;
@@ -26,21 +25,22 @@ class Workers {
 
   /// Throws Error(kNoMemory).
   Workers();
-  /// Waits for nothing that hangs: such a thread ends when that does. What waits is not done.
-  ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// `work` must own all that it uses; it must not throw. A user's file questions are asked one after the other.
+  /// `work` must own all that it uses; it must not throw.
   void ask(Kind kind, uid_t uid, Work work);
+  /// As UserThreads::retry(): to be called every now and then.
+  void retry();
   /// Readable while take_done() would give something.
   int fd() const noexcept;
   std::vector<Rest> take_done();
 
  private:
-  struct State;
-  static void run(const std::shared_ptr<State>& state, Kind kind);
-  std::shared_ptr<State> state_;
+  struct Done;
+  std::shared_ptr<Done> done_;
+  UserThreads session_{1};
+  UserThreads files_{kFileThreads};
 };
 
 }  // namespace tracer::internal

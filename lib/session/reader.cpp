@@ -479,9 +479,9 @@ void Reader::report_own_work(const Context& task, OwnWork work, const Caller& ca
   contexts_->give_back(number, source_->end_position());
 }
 
-void Reader::announce(const Announcement& announcement, const Caller& caller,
+void Reader::announce(const Announcement& announcement, const Caller& caller, const std::optional<JudgedFolder>& judged,
                       const std::optional<AnnouncementLimit>& limit) {
-  Announced announced = checked(announcement, caller);
+  Announced announced = checked(announcement, caller, judged);
   if (state_.load() == State::kFinished) return;
   if (desk_ != nullptr) return desk_->announce(announcement, caller);
   housekeeper_.wake();

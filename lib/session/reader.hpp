@@ -101,8 +101,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// `as`: if it is any of these, it is followed already, and keeps its labels if there is no context.
   void track(pid_t pid, const Context& context, TrackAs as = {});
   void report_own_work(const Context& task, OwnWork work, const Caller& caller);
-  /// `limit`: see Pipeline::announce().
-  void announce(const Announcement& announcement, const Caller& caller,
+  /// `judged`: see checked(); `limit`: see Pipeline::announce().
+  void announce(const Announcement& announcement, const Caller& caller, const std::optional<JudgedFolder>& judged = {},
                 const std::optional<AnnouncementLimit>& limit = {});
   /// What users make the session keep, and have lost. From any thread.
   const std::shared_ptr<Accounts>& accounts() const noexcept override { return accounts_; }

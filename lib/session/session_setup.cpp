@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/random.hpp"
-#include "context/note_thread.hpp"
+#include "context/note_questions.hpp"
 #include "correlate/account.hpp"
 #include "rules/rules_file.hpp"
 
@@ -46,9 +46,9 @@ Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<Contex
   rules.secrets = rules_in<SecretRules>(options.secret_rules);
   rules.engines = rules_in<EngineRules>(options.engine_rules, &skipped);
   if (options.read_engine_notes)
-    rules.ask_notes = [thread = std::make_shared<NoteThread>()](std::string_view asker, const NoteRequest& request,
-                                                                const Process& process) {
-      return thread->ask(asker, request, process);
+    rules.ask_notes = [questions = std::make_shared<NoteQuestions>()](const std::string& name,
+                                                                      const NoteQuestion& question) {
+      return questions->ask(name, question);
     };
   rules.mask_secrets = options.mask_secrets;
   rules.most_announcements = options.max_announcements;

@@ -200,6 +200,14 @@ void secrets(Folder folder) {
   }
 }
 
+void files(Folder folder) {
+  for (const std::string_view text : {R"([{"id":"x","names":["align"],"metadata":"{\"image-name\":\"bwa:0.7\"}"}])",
+                                      R"({"Name":"/align","Config":{"Image":"bwa:0.7"}})",
+                                      "rule align:\n    input: \"a\"\n    shell:\n        \"bwa {input} > "
+                                      "{output}\"\n\nset -euo pipefail; bwa a > b"})
+    folder.add(std::as_bytes(std::span(text)));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -209,6 +217,7 @@ int main(int argc, char** argv) {
   }
   recordings(Folder(std::filesystem::path(argv[1]) / "fuzz_recording"),
              Folder(std::filesystem::path(argv[1]) / "fuzz_columns"));
+  files(Folder(std::filesystem::path(argv[1]) / "fuzz_files"));
   records(Folder(std::filesystem::path(argv[1]) / "fuzz_wire"));
   gpus(Folder(std::filesystem::path(argv[1]) / "fuzz_gpu"));
   rules(std::filesystem::path(argv[1]) / "fuzz_rules");

@@ -19,7 +19,7 @@ mkdir -p "$build/found"
 "$build/tests/fuzz/fuzz_seeds" "$build/seeds"
 
 failed=0
-for name in fuzz_columns fuzz_gpu fuzz_kept fuzz_protocol fuzz_recording fuzz_rules fuzz_secrets fuzz_wire; do
+for name in fuzz_columns fuzz_files fuzz_gpu fuzz_kept fuzz_protocol fuzz_recording fuzz_rules fuzz_secrets fuzz_wire; do
   mkdir -p "$build/corpus/$name"
   echo "== $name for $seconds s"
   "$build/tests/fuzz/$name" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=20 -max_len=16384 -print_final_stats=1 \

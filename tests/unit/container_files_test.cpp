@@ -3,18 +3,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include <doctest/doctest.h>
 
-#include "correlate/joins/container_names.hpp"
+#include "base/home_folder.hpp"
 #include "rules/container_rules.hpp"
 #include "source/proc/container_files.hpp"
 
@@ -164,30 +161,32 @@ TEST_CASE("whatever a file has in it, nothing but a text of some length is taken
   CHECK(facts->image == "é");
 }
 
-TEST_CASE("a file system that hangs holds up one answer for a moment, and no event") {
-  struct Gate {
-    std::mutex mutex;
-    std::condition_variable opened;
-    bool open = false;
-  };
-  const auto gate = std::make_shared<Gate>();
-  ContainerNames names([gate](const ContainerQuestion& question) {
-    std::unique_lock lock(gate->mutex);
-    gate->opened.wait(lock, [&] { return gate->open; });
-    return ContainerFacts{question.id, std::nullopt};
-  });
-  names.ask(1, {"one", {}, {}});
-  names.ask(2, {"two", {}, {}});
-  CHECK_FALSE(names.take(1).has_value());
-  names.forget(2);
-  {
-    const std::lock_guard lock(gate->mutex);
-    gate->open = true;
-    gate->opened.notify_all();
+TEST_CASE("no more is read of a user's file than 1 MiB") {
+  const auto home = home_folder(65534);
+  if (::geteuid() != 0 || !home) {
+    MESSAGE("SKIP: needs root, and a user who owns nothing");
+    return;
   }
-  std::optional<ContainerFacts> one;
-  while (!(one = names.take(1))) ::usleep(1000);
-  CHECK(one->name == "one");
-  CHECK_FALSE(names.take(1).has_value());
-  CHECK_FALSE(names.take(2).has_value());
+  const Root root;
+  const auto size_is_read = [&](std::size_t size) {
+    std::string text = R"({"Name":"/align","x":")";
+    text += std::string(size - text.size() - 2, 'x') + "\"}";
+    const std::string file = root.put(*home + "/.local/share/docker/containers/" + kId + "/config.v2.json", text);
+    REQUIRE(::chown(file.c_str(), 65534, 65534) == 0);
+    const std::string slice = "/user.slice/user-65534.slice/docker-" + kId + ".scope";
+    return read(question_of(slice), root).name.has_value();
+  };
+  CHECK(size_is_read(1u << 20));
+  CHECK_FALSE(size_is_read((1u << 20) + 1));
+}
+
+TEST_CASE("a file that is all values is not kept") {
+  const ContainerFile file{"/x", {"Name"}, {}};
+  const auto with_objects = [](std::size_t count) {
+    std::string text = R"({"Name":"align","x":[{})";
+    for (std::size_t n = 1; n < count; ++n) text += ",{}";
+    return text + "]}";
+  };
+  CHECK(container_facts(with_objects(1000), file, kId).has_value());
+  CHECK_FALSE(container_facts(with_objects(100'000), file, kId).has_value());
 }

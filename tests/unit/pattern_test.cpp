@@ -47,6 +47,40 @@ TEST_CASE("a pattern matches a whole text") {
   CHECK(matched("\\{a\\*", "{ab") == "no");
 }
 
+TEST_CASE("words that would take long match nothing, and hold up nobody") {
+  const auto times = [](const std::string& word, std::size_t count) { return std::vector<std::string>(count, word); };
+  // The last pattern of a long run fits no word.
+  std::vector<std::string> pattern = times("*a", 2000);
+  pattern.insert(pattern.begin(), "...");
+  pattern.insert(pattern.end(), {"b", "..."});
+  std::vector<std::string> words = times("a", 4000);
+  CHECK(matched_words(pattern, words) == "no");
+  words.insert(words.begin() + 2000, "b");
+  CHECK(matched_words(pattern, words).empty());
+  words.insert(words.begin(), "c");
+  words.insert(words.begin(), 1999, "a");
+  // Each of the first 1,999 words begins a run, which ends at the next one.
+  CHECK(matched_words(pattern, words) == "no");
+  std::size_t steps = 1000;
+  Captures captures;
+  CHECK(Pattern("a*b").matches("axb", captures, steps));
+  CHECK(steps == 1000 - 128 - 3 * 4);
+  CHECK_FALSE(Pattern("a*b").matches("ab", captures, steps = 100));
+  CHECK(steps == 0);
+  // Nor do they need room for each "...".
+  pattern = times("...", 100'000);
+  pattern.push_back("a");
+  CHECK(matched_words(pattern, {"b", "a"}).empty());
+  CHECK(matched_words(pattern, {"b"}) == "no");
+}
+
+TEST_CASE("several stars are as one") {
+  CHECK(matched("a**", "a").empty());
+  CHECK(matched("{a:any}**b", "xyb") == "a=x");
+  CHECK(matched("\\**", "*").empty());
+  CHECK(matched(std::string(100'000, '*').c_str(), "ab").empty());
+}
+
 TEST_CASE("captures take as few characters as they can, and only those of their class") {
   CHECK(matched("{a}/{b}", "x/y") == "a=x b=y");
   CHECK(matched("{a}", "x/y") == "no");

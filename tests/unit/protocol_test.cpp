@@ -237,6 +237,8 @@ TEST_CASE("a request that makes no sense is refused, and nothing else happens") 
                            R"({"request":"attach","pid":1,"context":7})",
                            R"({"request":"attach","pid":1,"context":{"attempt":-1}})",
                            R"({"request":"attach","pid":1,"context":{"task":"a\u0000b"}})",
+                           R"({"request":"label","tid":1,"context":{"labels":{"a\u0000b":"c"}}})",
+                           R"({"request":"label","tid":1,"context":{"labels":[{"name":"a\u0000b","value":"c"}]}})",
                            R"({"request":"announce"})",
                            R"({"request":"announce","key":[]})",
                            R"({"request":"announce","key":{}})",
@@ -261,6 +263,14 @@ TEST_CASE("a request that makes no sense is refused, and nothing else happens") 
   // 16 levels are allowed: the object, and 15 lists in it.
   CHECK_FALSE(is_refused(R"({"request":"hello","x":)" + std::string(15, '[') + std::string(15, ']') + "}"));
   CHECK(is_refused(R"({"request":"hello","x":)" + std::string(16, '[') + std::string(16, ']') + "}"));
+  // Of 64 Ki values, the object, the name of the request, and the list are three.
+  const auto with_values = [](std::size_t count) {
+    std::string line = R"({"request":"hello","x":[0)";
+    for (std::size_t n = 1; n < count; ++n) line += ",0";
+    return line + "]}";
+  };
+  CHECK_FALSE(is_refused(with_values(kMostRequestValues - 3)));
+  CHECK(is_refused(with_values(kMostRequestValues - 2)));
 }
 
 TEST_CASE("every reply is what it was, once it was sent") {

@@ -44,8 +44,10 @@ class Replay {
       : notes_(notes_in(run)),
         resolver_(
             std::shared_ptr<const EngineRules>(std::shared_ptr<const EngineRules>(), &EngineRules::builtin()),
-            [this](std::string_view, const NoteRequest& request, const Process&) { return answer(request); }, 1,
-            internal::KeyOrigin()) {}
+            [this](const std::string&, const NoteQuestion& question) {
+              return look_up(question, [this](const NoteRequest& request, const Process&) { return answer(request); });
+            },
+            1, internal::KeyOrigin()) {}
 
   void add(const toml::table& event) {
     const auto pid = event["pid"].value_or(std::uint32_t{0});
@@ -93,7 +95,7 @@ class Replay {
   NoteAnswer answer(const NoteRequest& request) const {
     const auto note = notes_.find(request.path);
     // They are as they were at the end.
-    return note == notes_.end() ? NoteAnswer{} : NoteAnswer{false, note->second, false};
+    return note == notes_.end() ? NoteAnswer{} : NoteAnswer{.lines = note->second, .in_time = false};
   }
   static std::shared_ptr<const Cgroup> cgroup_of(const toml::table& event) {
     auto cgroup = std::make_shared<Cgroup>();

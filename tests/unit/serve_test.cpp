@@ -16,10 +16,10 @@
 
 #include <tracer/error.hpp>
 
+#include "base/cpu_shares.hpp"
 #include "base/unique_fd.hpp"
 #include "builders.hpp"
 #include "serve/charges.hpp"
-#include "serve/cpu_shares.hpp"
 #include "serve/for_others.hpp"
 #include "serve/hub.hpp"
 #include "serve/kept_findings.hpp"

@@ -24,8 +24,8 @@ std::string key_of_container(const Cgroup& cgroup) {
 
 }  // namespace
 
-ContainersJoin::ContainersJoin(std::shared_ptr<Accounts> accounts, ContainerNames::Read read)
-    : names_(std::move(read)),
+ContainersJoin::ContainersJoin(std::shared_ptr<Accounts> accounts, Read read)
+    : read_(std::move(read)),
       containers_(kMostBytes, "containers_full", std::move(accounts),
                   [this](Serial serial, const Container& container) { forget_container(serial, container); }) {}
 
@@ -84,8 +84,10 @@ ContainersJoin::Serial ContainersJoin::begin(std::uint64_t time_ns, const std::s
   container.finish.begin_ns = time_ns;
   container.finish.oom_kills = 0;
   ++last_;
-  if (place && !place->files.empty())
-    names_.ask(last_, {*cgroup.container_id, place->files, owner_of_slice(*cgroup.path)});
+  if (place && !place->files.empty()) {
+    const ContainerQuestion question{*cgroup.container_id, place->files, owner_of_slice(*cgroup.path)};
+    names_.ask(last_, question.owner.value_or(0), [read = read_, question] { return read(question); });
+  }
   take_names(last_, container.finish);
   start.name = container.finish.name;
   start.image = container.finish.image;
@@ -130,6 +132,7 @@ ContainersJoin::Container* ContainersJoin::enter(std::uint64_t time_ns, const st
 
 /// Reports the finish of what is removed and has nobody in it any more, or has waited long enough.
 void ContainersJoin::finish_removed(std::uint64_t now_ns, std::vector<Event>& events) {
+  names_.retry();
   std::erase_if(removed_, [&](Serial serial) {
     Container* const container = find(serial);
     if (!container) return true;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,8 +13,9 @@
 #include <vector>
 
 #include "base/bounded.hpp"
-#include "correlate/joins/container_names.hpp"
+#include "base/user_questions.hpp"
 #include "correlate/joins/family_join.hpp"
+#include "source/proc/container_files.hpp"
 
 namespace tracer::internal {
 
@@ -26,9 +28,10 @@ class ContainersJoin final : public FamilyJoin {
   /// So long a container's finish waits for the exits of processes that were in it: they may come after the removal.
   static constexpr std::uint64_t kMostWaitNs = 1'000'000'000;
 
+  using Read = std::function<ContainerFacts(const ContainerQuestion&)>;
   explicit ContainersJoin(
       std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
-      ContainerNames::Read read = [](const ContainerQuestion& question) { return read_container_facts(question); });
+      Read read = [](const ContainerQuestion& question) { return read_container_facts(question); });
   Family family() const noexcept override { return Family::kContainers; }
   void add(const CgroupEndRecord& record, std::vector<Event>& events) override;
   void at_start(std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
@@ -68,7 +71,8 @@ class ContainersJoin final : public FamilyJoin {
   void take_names(Serial serial, ContainerFinish& finish);
   void finish_removed(std::uint64_t now_ns, std::vector<Event>& events);
 
-  ContainerNames names_;
+  const Read read_;
+  UserQuestions<Serial, ContainerFacts> names_;
   Serial last_ = 0;
   Bounded<Serial, Container> containers_;
   std::unordered_map<std::string, Serial> open_;       ///< By key: those that are not removed.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/proc/container_files.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "base/bounded_json.hpp"
 #include "base/home_folder.hpp"
 #include "base/number.hpp"
+#include "base/text.hpp"
 #include "base/unique_fd.hpp"
 
 namespace tracer::internal {
@@ -21,31 +23,41 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostFileBytes = 16u << 20;
+constexpr std::size_t kMostFileBytesOfUser = 1u << 20;
 constexpr std::size_t kMostTextBytes = 512;
-constexpr int kMostDepth = 32;
 
-Json parsed(std::string_view text) { return bounded_json(text, kMostDepth); }
+Json parsed(std::string_view text) {
+  constexpr std::size_t kMostDepth = 32;
+  // A value takes more memory than the text of the shortest ones. In what runtimes write, values have names.
+  constexpr std::size_t kBytesOfValue = 8;
+  constexpr std::size_t kValuesOfShortText = 4096;
+  return bounded_json(text, {.most_depth = kMostDepth, .most_values = kValuesOfShortText + text.size() / kBytesOfValue})
+      .json;
+}
 
 /// "/metadata/image-name": a text on the way is JSON again.
-std::optional<std::string> text_at(Json json, const std::vector<std::string>& steps) {
+std::optional<std::string> text_at(const Json& json, const std::vector<std::string>& steps) {
+  const Json* at = &json;
+  Json inner;
   for (const std::string& step : steps) {
-    if (json.is_string()) json = parsed(json.get_ref<const std::string&>());
-    Json below;
-    if (json.is_object()) {
-      const auto found = json.find(step);
-      if (found == json.end()) return std::nullopt;
-      below = std::move(*found);
-    } else if (json.is_array()) {
+    if (at->is_string()) {
+      inner = parsed(at->get_ref<const std::string&>());
+      at = &inner;
+    }
+    if (at->is_object()) {
+      const auto found = at->find(step);
+      if (found == at->end()) return std::nullopt;
+      at = &*found;
+    } else if (at->is_array()) {
       const auto index = parse_number<std::size_t>(step);
-      if (!index || *index >= json.size()) return std::nullopt;
-      below = std::move(json[*index]);
+      if (!index || *index >= at->size()) return std::nullopt;
+      at = &(*at)[*index];
     } else {
       return std::nullopt;
     }
-    json = std::move(below);
   }
-  if (!json.is_string()) return std::nullopt;
-  const auto& text = json.get_ref<const std::string&>();
+  if (!at->is_string()) return std::nullopt;
+  const auto& text = at->get_ref<const std::string&>();
   if (text.empty() || text.size() > kMostTextBytes) return std::nullopt;
   return text;
 }
@@ -60,7 +72,8 @@ std::optional<std::string> read_file_of(uid_t owner, const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat about = {};
   if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != owner ||
-      about.st_size < 0 || static_cast<std::size_t>(about.st_size) > kMostFileBytes)
+      about.st_size < 0 ||
+      static_cast<std::size_t>(about.st_size) > (owner == 0 ? kMostFileBytes : kMostFileBytesOfUser))
     return std::nullopt;
   std::string text(static_cast<std::size_t>(about.st_size), '\0');
   std::size_t size = 0;
@@ -73,16 +86,24 @@ std::optional<std::string> read_file_of(uid_t owner, const std::string& path) {
   return text;
 }
 
-/// Of a path with a `*`, those that are there.
-std::vector<std::string> paths_of(const std::string& pattern) {
-  constexpr std::size_t kMostPaths = 64;
-  if (pattern.find('*') == std::string::npos) return {pattern};
-  std::vector<std::string> paths;
-  glob_t found = {};
-  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
-    for (std::size_t i = 0; i < found.gl_pathc && i < kMostPaths; ++i) paths.emplace_back(found.gl_pathv[i]);
-  ::globfree(&found);
-  return paths;
+constexpr std::size_t kMostPaths = 64;
+
+/// The paths that begin with `folder` and go on as `pattern`, where a part with a `*` stands for any names that are
+/// there. Not by glob(), which keeps all that match.
+void add_paths(const std::string& folder, std::string_view pattern, std::vector<std::string>& paths) {
+  constexpr int kMostNames = 10'000;
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return static_cast<void>(paths.push_back(folder + std::string(pattern)));
+  const std::size_t begin = pattern.rfind('/', star) + 1;
+  const std::size_t end = std::min(pattern.find('/', star), pattern.size());
+  const std::string above = folder + std::string(pattern.substr(0, begin));
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(above.c_str()), ::closedir);
+  for (int seen = 0; listing && seen < kMostNames && paths.size() < kMostPaths; ++seen) {
+    const dirent* const entry = ::readdir(listing.get());
+    if (entry == nullptr) break;
+    if (entry->d_name[0] != '.' && glob_matches(pattern.substr(begin, end - begin), entry->d_name))
+      add_paths(above + entry->d_name, pattern.substr(end), paths);
+  }
 }
 
 }  // namespace
@@ -111,7 +132,9 @@ ContainerFacts read_container_facts(const ContainerQuestion& question, const std
   for (const ContainerFile& file : question.files) {
     if (file.path.starts_with("{home}") != question.owner.has_value() || (question.owner && !home)) continue;
     const std::string path = replaced(replaced(file.path, "{home}", home.value_or("")), "{id}", question.id);
-    for (const std::string& each : paths_of(root + path)) {
+    std::vector<std::string> paths;
+    add_paths(root, path, paths);
+    for (const std::string& each : paths) {
       const auto text = read_file_of(question.owner.value_or(0), each);
       if (auto facts = text ? container_facts(*text, file, question.id) : std::nullopt) return std::move(*facts);
     }

@@ -12,13 +12,14 @@
 
 namespace tracer::internal {
 
-/// The CPU time that each user's requests and filters take: at most a quarter of one CPU, over a second. Root may take
-/// more. One thread.
-class CpuShares {
+/// The CPU time that is spent on each user, such as on requests and filters: at most a part of one CPU, over a second.
+/// Root may take more. One thread.
+template <int kShare>
+class SharesOfCpu {
  public:
   using Clock = std::chrono::steady_clock;
   using Time = std::chrono::nanoseconds;
-  static constexpr int kShareOfCpu = 4;  ///< One of so many parts.
+  static constexpr int kShareOfCpu = kShare;  ///< One of so many parts.
   static constexpr Time kMostAtOnce = Time(std::chrono::seconds(1)) / kShareOfCpu;
   /// Of what can't wait, as requests do: it must end then.
   static constexpr Time kFarBeyond = std::chrono::seconds(2);
@@ -57,6 +58,8 @@ class CpuShares {
 
   std::map<uid_t, User> users_;
 };
+
+using CpuShares = SharesOfCpu<4>;
 
 /// What the calling thread has consumed by now.
 inline CpuShares::Time cpu_time_of_this_thread() noexcept { return CpuShares::Time(clock_ns(CLOCK_THREAD_CPUTIME_ID)); }
