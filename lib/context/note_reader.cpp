@@ -15,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/folder.hpp"
 #include "base/proc_stat.hpp"
 #include "base/read_at.hpp"
 #include "base/text.hpp"
@@ -73,7 +74,9 @@ bool is_whole(const NoteRequest& request, const std::vector<std::string>& lines)
 }  // namespace
 
 std::optional<std::vector<std::string>> read_note_lines(const NoteRequest& request, const Process& process) {
-  const UniqueFd file = open_note("/proc/" + std::to_string(process.pid) + "/root", request.path);
+  UniqueFd file = open_note("/proc/" + std::to_string(process.pid) + "/root", request.path);
+  // One that has ended had the host's files only if it was in no container.
+  if (!file && process.mount_namespace == host_mount_namespace()) file = open_note("/", request.path);
   struct stat about = {};
   if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != process.uid)
     return std::nullopt;

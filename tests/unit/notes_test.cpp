@@ -15,6 +15,8 @@
 
 #include <doctest/doctest.h>
 
+#include "base/folder.hpp"
+
 #include "base/proc_stat.hpp"
 #include "temp_file.hpp"
 
@@ -54,6 +56,12 @@ TEST_CASE("a file is read below the root of its own process alone") {
   std::ofstream(note) << "one\n";
   Process gone = myself();
   gone.pid = 2147483632;
+  // What has ended had the host's files only where it was in no container.
+  gone.mount_namespace = host_mount_namespace();
+  CHECK(read_note_lines({note, 10}, gone).has_value());
+  gone.mount_namespace = host_mount_namespace() + 1;
+  CHECK_FALSE(read_note_lines({note, 10}, gone).has_value());
+  gone.mount_namespace.reset();
   CHECK_FALSE(read_note_lines({note, 10}, gone).has_value());
 }
 
