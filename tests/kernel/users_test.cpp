@@ -73,7 +73,7 @@ TEST_CASE("uses of files and peers have the user that the process acted as") {
 TEST_CASE("a user who takes the room for peers leaves others theirs" * doctest::test_suite("native")) {
   constexpr std::uint64_t kPrograms = 15;
   constexpr std::uint64_t kPeers = 1000;
-  constexpr std::uint64_t kFew = 500;
+  constexpr std::uint64_t kFew = 200;
   const Capture capture =
       trace(truth::call("peers_of_users", {std::to_string(kGreedy), std::to_string(kPrograms), std::to_string(kPeers),
                                            std::to_string(kModest), std::to_string(kFew)}),
@@ -99,7 +99,7 @@ TEST_CASE("a user who takes the room for peers leaves others theirs" * doctest::
 TEST_CASE("a user who takes the room for files leaves others theirs" * doctest::test_suite("native")) {
   constexpr std::uint64_t kPrograms = 30;
   constexpr std::uint64_t kFiles = 1000;
-  constexpr std::uint64_t kFew = 500;
+  constexpr std::uint64_t kFew = 200;
   const Folder folder;
   const Capture capture =
       trace(truth::call("files_of_users", {folder.path(), std::to_string(kGreedy), std::to_string(kPrograms),

@@ -648,7 +648,7 @@ class ProcessExit(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "end_ns", "attached_ns", "exit_code", "exit_signal", "core_dumped",
         "threads", "cpu_ns", "user_ns", "system_ns", "run_queue_ns", "minor_faults", "major_faults",
         "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes", "read_bytes",
@@ -705,6 +705,10 @@ class ProcessExit(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -846,7 +850,7 @@ class ProcessExec(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "attached_ns", "ended", "cpus_allowed",
     )
     kind: ClassVar[str] = "process_exec"
@@ -896,6 +900,10 @@ class ProcessExec(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -928,7 +936,7 @@ class ProcessStart(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "attached_ns",
     )
     kind: ClassVar[str] = "process_start"
@@ -978,6 +986,10 @@ class ProcessStart(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -1005,7 +1017,7 @@ class ProcessSample(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "attached_ns", "threads", "state", "rss_anonymous_bytes",
         "rss_file_bytes", "rss_shared_bytes", "pss_bytes", "progress", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
@@ -1061,6 +1073,10 @@ class ProcessSample(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -1796,7 +1812,7 @@ class OwnWork(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "begin_ns", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
@@ -1851,6 +1867,10 @@ class OwnWork(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -1949,7 +1969,7 @@ class OomKill(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "scope", "limit_cgroup", "limit_bytes", "usage_bytes", "peak_bytes",
         "allocator_pid",
     )
@@ -2000,6 +2020,10 @@ class OomKill(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -2042,10 +2066,10 @@ class FileUse(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "path", "path_at", "path_cut", "folded", "device", "inode", "opens",
         "opened_to_read", "opened_to_write", "created", "read_bytes", "written_bytes", "size_bytes", "first_open_ns",
-        "last_close_ns", "filesystem", "renamed_to", "renames", "deletes",
+        "last_close_ns", "filesystem", "renamed_to", "renames", "deletes", "euid",
     )
     kind: ClassVar[str] = "file_use"
     time_ns: int
@@ -2094,6 +2118,10 @@ class FileUse(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -2120,7 +2148,8 @@ class FileUse(Event):
     """The beginning of the path is missing: it is longer, or its mount was taken off meanwhile."""
     folded: str | None
     """Several files in one event: `unlinked` (their names were gone before the last close) or `others` (beyond those
-    that are told apart, as above; or the record with the path was lost). None when: it is one file."""
+    that are told apart, as above; or the record with the path was lost; or, from a service, used as another user than
+    the client). None when: it is one file."""
     device: int | None
     """Number of the file system, as the kernel has it: major number << 20 | minor number. None when: `folded`. Source:
     `i_sb->s_dev`."""
@@ -2166,6 +2195,11 @@ class FileUse(Event):
     name. 0 or 1, unless `folded`. A file that is open lives on without a name: its use is in `unlinked`, for whoever
     closes it. None when: likewise. Source: returns of `vfs_unlink` and `vfs_rename` with 0, after
     `security_path_unlink` and `security_path_rename`, with `i_nlink` 0."""
+    euid: int | None
+    """The user id that the process acted as at the close, rename or delete, in the initial user namespace: the
+    effective one, so root's in a setuid program. If the program was executed as another user than the real one, it is
+    that user until the next exec. The same file used as two users is in two events. None when: `folded`; recordings of
+    earlier versions. Source: `cred->fsuid`, `euid` and `suid` of the thread: the first that is not the real one."""
 
 
 class Connection(Event):
@@ -2173,10 +2207,10 @@ class Connection(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "protocol", "role", "same_host", "remote_address", "remote_port",
         "local_address", "local_port", "folded", "sent_bytes", "received_bytes", "sends", "receives", "connects",
-        "failed_connects", "error", "retransmits_at_least", "round_trip_ns", "last_ns", "wait_ns",
+        "failed_connects", "error", "retransmits_at_least", "round_trip_ns", "last_ns", "wait_ns", "euid",
     )
     kind: ClassVar[str] = "connection"
     time_ns: int
@@ -2225,6 +2259,10 @@ class Connection(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -2260,7 +2298,8 @@ class Connection(Event):
     local_port: int | None
     """A server's own port. None when: not a server. Source: `skc_num`."""
     folded: str | None
-    """Several peers in one event: `others`, beyond 1,024 of a program. None when: it is one peer."""
+    """Several peers in one event: `others`, beyond those that are told apart; or, from a service, as another user than
+    the client. None when: it is one peer."""
     sent_bytes: int
     """Payload, without headers; a peek takes nothing. In bytes. Source: `sock_send_length`, `sock_recv_length`."""
     received_bytes: int
@@ -2291,6 +2330,9 @@ class Connection(Event):
     `MSG_DONTWAIT`), or a thread called `poll`, `epoll_wait` or the like right before: that wait may have been for
     several peers; a call was made by a thread that is not followed, such as io_uring's; nothing was sent or received.
     Source: the ledger, by the socket on which the thread waited, at `sock_send_length` and `sock_recv_length`."""
+    euid: int | None
+    """The user id that the program acted as, as in `file_use`. None when: recordings of earlier versions. Source:
+    likewise."""
 
 
 class DeviceSample(Event):
@@ -2365,7 +2407,7 @@ class ContainerStart(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "runtime", "name", "image",
     )
     kind: ClassVar[str] = "container_start"
@@ -2415,6 +2457,10 @@ class ContainerStart(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -2449,7 +2495,7 @@ class ContainerFinish(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "runtime", "begin_ns", "end_ns", "processes", "oom_kills",
         "peak_bytes", "name", "image",
     )
@@ -2499,6 +2545,10 @@ class ContainerFinish(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -2591,7 +2641,7 @@ class SyscallUse(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "number", "name", "calls", "failed", "duration_ns", "error",
     )
     kind: ClassVar[str] = "syscall_use"
@@ -2641,6 +2691,10 @@ class SyscallUse(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -2677,7 +2731,7 @@ class GpuSample(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "since_ns", "gpu", "gpu_name", "gpu_uuid", "memory_bytes", "busy_ns",
         "gpu_busy_ns", "gpu_memory_bytes", "gpu_capacity_bytes",
     )
@@ -2727,6 +2781,10 @@ class GpuSample(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -2781,7 +2839,7 @@ class GpuUse(Event):
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
-        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "interface", "library", "allocations", "allocated_bytes",
         "failed_allocations", "frees", "waits", "wait_ns", "context_switches",
     )
@@ -2832,6 +2890,10 @@ class GpuUse(Event):
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
+    exec_euid: int | None
+    """Effective user id when the program began, in the initial user namespace: another than `uid` for a setuid program.
+    None when: as `exe`; recordings of earlier versions. Source: exec: `task->cred->euid`. Lived before: the owner of
+    `/proc/PID/cwd`, which is root for a program that the user may not look into."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""

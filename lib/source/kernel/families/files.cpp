@@ -24,8 +24,8 @@
 namespace tracer::internal {
 namespace {
 
-/// Of all processes that live.
-constexpr std::size_t kMostSent = 65536;
+/// Of all processes that live: as many as the kernel keeps.
+constexpr std::size_t kMostSent = 32768;
 constexpr std::size_t kMostNoise = 16384;
 
 void take_sums(const tracer_file_sums& sums, FileUseRecord& record) {

@@ -20,7 +20,7 @@
 namespace tracer::internal {
 namespace {
 
-/// Of all programs that live.
+/// Of all programs that live: as many as the kernel keeps.
 constexpr std::size_t kMostKnown = 16384;
 constexpr const char* kMapsOfSocketWaits[] = {"threads", "displaced_threads", "owed_waits"};
 

@@ -19,6 +19,7 @@ class SentKeys {
   struct Sent {
     std::uint32_t kernel_pid = 0;
     std::set<Key> keys;
+    bool ended = false;
   };
 
   explicit SentKeys(std::size_t most) : most_(most) {}
@@ -34,13 +35,18 @@ class SentKeys {
     ++count_;
     return true;
   }
-  /// Takes what does not live on; the ends of these were lost.
+  /// Takes what did not live on at the last call, nor does now: its end, which may be on its way for a while, was lost.
   template <class Lives>
   std::map<Owner, Sent> take_unless(const Lives& lives) {
     std::map<Owner, Sent> gone;
     for (auto each = sent_.begin(); each != sent_.end();) {
       const auto next = std::next(each);
-      if (!lives(each->first.first)) {
+      const bool lives_on = lives(each->first.first);
+      if (!lives_on && !std::exchange(each->second.ended, true)) {
+        each = next;
+        continue;
+      }
+      if (!lives_on) {
         count_ -= each->second.keys.size();
         gone.insert(sent_.extract(each));
       }
