@@ -419,7 +419,8 @@ def privileged(hostile):
     while True:
         for words in ways:
             subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
-            hostile.count(processes=1)
+        # The second is root's when it ends.
+        hostile.count(processes=1, as_root=1)
         time.sleep(0.05)
 
 
@@ -443,15 +444,13 @@ def keys(hostile):
 
 def without_pids(hostile):
     """Asks while no process or thread can be made on the host, which root limits for it."""
+    announced = {"key": {"work_dir": hostile.folder + "/w"}, "context": {"task": hostile.mark}}
     clients = []
-    for name in ("totals", "status", "flush", "snapshot", "history") * 2:
-        client = hostile.client(1)
+    for name, fields in [("totals", {}), ("status", {}), ("flush", {}), ("history", {}), ("announce", announced)] * 10:
+        client = hostile.client()
         clients.append(client)
-        client.raw(json.dumps({"request": name}).encode() + b"\n")
+        client.raw(json.dumps({"request": name, **fields}).encode() + b"\n")
         hostile.count(requests=1)
-    for number in range(10):
-        clients[0].raw(json.dumps({"request": "announce", "key": {"work_dir": f"{hostile.folder}/w{number}"},
-                                   "context": {"task": hostile.mark}}).encode() + b"\n")
     time.sleep(1)
     hostile.stay()
 
@@ -515,17 +514,18 @@ def living_tasks(hostile):
 
 
 class Attack:
-    def __init__(self, run, subordinates=0, comes_first=False, busy_disk=False, seconds=0):
+    def __init__(self, run, subordinates=0, comes_first=False, busy_disk=False, seconds=0, records=True):
         self.run, self.subordinates, self.comes_first, self.busy_disk, self.seconds = run, subordinates, comes_first, busy_disk, seconds
+        self.records = records
 
 
 # `subordinates`: so many of its subordinate ids do the same. `comes_first`: it is over before the other user begins.
-# `seconds`: it takes at least so long.
+# `seconds`: it takes at least so long. `records`: whether the service records the host, for which it has begun a thread.
 ATTACKS = {attack.run.__name__: attack for attack in (
     Attack(requests), Attack(labels), Attack(ended_tasks, subordinates=2), Attack(control_characters, seconds=20),
     Attack(announcements, subordinates=4, comes_first=True, seconds=60), Attack(lines, subordinates=2), Attack(connections, subordinates=1),
     Attack(slow_readers, subordinates=2), Attack(filters), Attack(questions, subordinates=1), Attack(limits), Attack(files), Attack(peers),
-    Attack(containers), Attack(privileged), Attack(keys), Attack(without_pids, comes_first=True, seconds=5), Attack(oracle, seconds=8),
+    Attack(containers, comes_first=True, seconds=10), Attack(privileged), Attack(keys), Attack(without_pids, comes_first=True, seconds=5, records=False), Attack(oracle, seconds=8),
     Attack(disk, busy_disk=True, seconds=35), Attack(living_tasks, subordinates=1))}
 
 
