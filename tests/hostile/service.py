@@ -20,7 +20,8 @@ sys.path.append(os.path.join(HERE, "../cli"))
 from keeper import Keeper  # noqa: E402
 
 VICTIM, ATTACKERS = 64002, (64001, 64003, 64004)
-VICTIM_MARK, ATTACKER_MARK = "victim", "attacker"
+# No other run has them.
+VICTIM_MARK, ATTACKER_MARK = f"victim{os.getpid()}", f"attacker{os.getpid()}"
 SUBORDINATES_OF_EACH = 65536
 BEGIN_SECONDS = 120
 PROGRAMS = ("attacks.py", "client.py", "read_direct.py", "service_attacks.py", "spy.py", "victim.py")
@@ -241,7 +242,7 @@ class Users:
     def start_attackers(self, name, attack):
         for at, owner in enumerate(ATTACKERS[:self.options.users]):
             if name == "privileged":
-                for program in ("cat", "setpriv"):
+                for program in ("grep", "setpriv"):
                     path = shutil.copy(shutil.which(program), self.setuid)
                     os.chmod(path, 0o4755)
             for number in range(1 + attack.subordinates):
@@ -250,7 +251,7 @@ class Users:
                 report = f"{self.folder}/{place}/report"
                 self.reports.append(f"{self.folder}/{place}")
                 self.start(uid, "service_attacks.py", place, self.slice_of(owner), [name],
-                           mark=f"{ATTACKER_MARK}-{at}-{number}", report=report, home=self.service.home_of[owner], secrets=self.secrets,
+                           mark=f"{ATTACKER_MARK}-{at}-{number}", report=report, home=self.service.home_of[owner], secret_folder=self.secret_folder,
                            setuid=self.setuid, paths_to_ask=[self.secrets[0], self.secret_folder + "/missing"])
 
     def start_old_attack(self, name):

@@ -4,6 +4,7 @@
 
 WORLD is a JSON file of service.World. In its `report` is what was done, and what was granted that must not be."""
 
+import contextlib
 import ctypes
 import itertools
 import json
@@ -333,26 +334,22 @@ def limits(hostile):
     """Each limit of a user, filled and gone beyond, again and again."""
     me = os.getpid()
     while True:
-        kept = []
-        try:
-            for number in range(80):
-                client = hostile.client(5)
-                kept.append(client)
-                if number % 2:
-                    hostile.ask(client, "subscribe", kinds=["loss"])
-            hostile.grant("80 connections of a user are open")
-        except (OSError, EOFError, KeyError):
-            pass
-        try:
-            own_labels(hostile, kept[0], 1200, lambda number: {"task": f"{hostile.mark}-{number}"})
-            for number in range(2000):
-                hostile.ask(kept[0], "announce", key={"pid": me}, context={"task": f"{hostile.mark}-{number}"}, expires_after_s=1)
-                hostile.ask(kept[0], "own_work", context={"task": f"{hostile.mark}-own-{number}"},
-                            work={"begin_ns": 1, "end_ns": 2, "cpu_ns": 3})
-        except (OSError, EOFError, IndexError, KeyError):
-            pass
+        kept, answered, followed = [], 0, 0
+        for _ in range(80):
+            with contextlib.suppress(OSError, EOFError):
+                kept.append(hostile.client(5))
+                answered += hostile.ask(kept[-1], "hello", version=1)["ok"]
+                followed += hostile.ask(kept[-1], "subscribe", kinds=["loss"])["ok"]
+        if answered > 64 or followed > 32:
+            hostile.grant(f"a user has {answered} connections and {followed} subscriptions")
         for client in kept:
             client.socket.close()
+        with contextlib.suppress(OSError, EOFError), hostile.client(5) as client:
+            own_labels(hostile, client, 1200, lambda number: {"task": f"{hostile.mark}-{number}"})
+            for number in range(2000):
+                hostile.ask(client, "announce", key={"pid": me}, context={"task": f"{hostile.mark}-{number}"}, expires_after_s=1)
+                hostile.ask(client, "own_work", context={"task": f"{hostile.mark}-own-{number}"},
+                            work={"begin_ns": 1, "end_ns": 2, "cpu_ns": 3})
 
 
 def files(hostile):
@@ -412,10 +409,10 @@ def containers(hostile):
 
 
 def privileged(hostile):
-    """Programs that run as root for it: with its real user, and wholly, as below sudo."""
-    # The first keeps the real user, the second has none but root.
-    ways = ([hostile.setuid + "/cat", *hostile.secrets], [hostile.setuid + "/setpriv", "--reuid", "0", "--regid", "0", "--clear-groups",
-                                                          "cat", *hostile.secrets])
+    """Programs that run as root for it, and open files whose names it can't know: with its real user, and wholly, as below sudo."""
+    search = ["-rs", "x", hostile.secret_folder]
+    ways = ([hostile.setuid + "/grep", *search],
+            [hostile.setuid + "/setpriv", "--reuid", "0", "--regid", "0", "--clear-groups", "grep", *search])
     while True:
         for words in ways:
             subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
@@ -513,6 +510,13 @@ def living_tasks(hostile):
     hostile.stay()
 
 
+def everything(hostile):
+    """All that makes the service keep something, at one time."""
+    for each in (ended_tasks, announcements, living_tasks, files, peers, slow_readers, control_characters, questions):
+        hostile.helper(each)
+    hostile.stay()
+
+
 class Attack:
     def __init__(self, run, subordinates=0, comes_first=False, busy_disk=False, seconds=0, records=True):
         self.run, self.subordinates, self.comes_first, self.busy_disk, self.seconds = run, subordinates, comes_first, busy_disk, seconds
@@ -526,7 +530,8 @@ ATTACKS = {attack.run.__name__: attack for attack in (
     Attack(announcements, subordinates=4, comes_first=True, seconds=60), Attack(lines, subordinates=2), Attack(connections, subordinates=1),
     Attack(slow_readers, subordinates=2), Attack(filters), Attack(questions, subordinates=1), Attack(limits), Attack(files), Attack(peers),
     Attack(containers, comes_first=True, seconds=10), Attack(privileged), Attack(keys), Attack(without_pids, comes_first=True, seconds=5, records=False), Attack(oracle, seconds=8),
-    Attack(disk, busy_disk=True, seconds=35), Attack(living_tasks, subordinates=1))}
+    Attack(disk, busy_disk=True, seconds=35), Attack(living_tasks, subordinates=1),
+    Attack(everything, subordinates=2, seconds=30))}
 
 
 def main():

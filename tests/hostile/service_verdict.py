@@ -90,7 +90,7 @@ def seen(reading, programs, where):
             continue
         for event in (execs[name][0], ends[name][0]):
             context = event["context"] or {}
-            if event["pid"] != pid or event["tool"] != "victim-tool" or context.get("task") != task:
+            if event["pid"] != pid or event["tool"] != name.split("-")[0] + "-tool" or context.get("task") != task:
                 wrong.append(f"{where}: {event['kind']} of {name} has pid {event['pid']}, tool {event['tool']!r}, task "
                              f"{context.get('task')!r}; right are {pid} and {task!r}")
     if missing:
