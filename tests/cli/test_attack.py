@@ -29,7 +29,7 @@ class Attack(support.TestCase):
         self.assert_holds("serve", "--minutes", "0.1", "--processes", "300", "--attack", "labels", "requests", "files")
 
     def test_a_service_with_a_descriptor_store_holds(self):
-        self.assert_holds("serve", "--minutes", "0.1", "--processes", "300", "--store", "--attack", "control_characters")
+        self.assert_holds("serve", "--minutes", "0.1", "--processes", "300", "--store", "--attack", "ended_tasks")
 
 
 if __name__ == "__main__":

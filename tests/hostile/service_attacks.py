@@ -201,16 +201,17 @@ def ended_tasks(hostile):
 def control_characters(hostile):
     """As many labels and announcements as it may have, of control characters, which are six times as long in JSON. Then it
     leaves, and its labels end, while processes begin."""
-    hostile.helper(storm_of_forks)
-    while True:
-        with hostile.client() as client:
-            text = "\1" * 42000
-            own_labels(hostile, client, 400, lambda number: {"pipeline": f"{number:05}{text}"})
-            for number in range(110):
-                if not hostile.ask(client, "announce", key={"work_dir": f"{hostile.folder}/w{number}"},
-                                   context={"task": f"{number:05}", "pipeline": text})["ok"]:
-                    break
-            time.sleep(1)
+    text = "\1" * 42000
+    with hostile.client() as client:
+        own_labels(hostile, client, 400, lambda number: {"pipeline": f"{number:05}{text}"})
+        for number in range(110):
+            if not hostile.ask(client, "announce", key={"work_dir": f"{hostile.folder}/w{number}"},
+                               context={"task": f"{number:05}", "pipeline": text})["ok"]:
+                break
+        hostile.is_over = True
+        hostile.write()
+        time.sleep(2)
+    storm_of_forks(hostile)
 
 
 def announcements(hostile):
@@ -526,7 +527,7 @@ class Attack:
 # `subordinates`: so many of its subordinate ids do the same. `comes_first`: it is over before the other user begins.
 # `seconds`: it takes at least so long. `records`: whether the service records the host, for which it has begun a thread.
 ATTACKS = {attack.run.__name__: attack for attack in (
-    Attack(requests), Attack(labels), Attack(ended_tasks, subordinates=2), Attack(control_characters, seconds=20),
+    Attack(requests), Attack(labels), Attack(ended_tasks, subordinates=2), Attack(control_characters, comes_first=True, seconds=90),
     Attack(announcements, subordinates=4, comes_first=True, seconds=60), Attack(lines, subordinates=2), Attack(connections, subordinates=1),
     Attack(slow_readers, subordinates=2), Attack(filters), Attack(questions, subordinates=1), Attack(limits), Attack(files), Attack(peers),
     Attack(containers, comes_first=True, seconds=10), Attack(privileged), Attack(keys), Attack(without_pids, comes_first=True, seconds=5, records=False), Attack(oracle, seconds=8),
