@@ -77,7 +77,12 @@ def of_this_kernel(root):
 
 
 def of_command_line(root):
-    return digests(root, sources(root, "build/dev/tracerd", "tests/cli/*.py", "rules/*")) | {"kernel": platform.release()}
+    return digests(root, sources(root, "build/dev/tracerd", "tests/cli/*.py", "tests/hostile/*", "rules/*")) | {"kernel": platform.release()}
+
+
+def of_attacks(root):
+    """Those of ordinary users on a service."""
+    return digests(root, sources(root, "build/dev/tracerd", "tests/hostile/*", "tests/cli/keeper.py", "rules/*")) | {"kernel": platform.release()}
 
 
 @functools.cache

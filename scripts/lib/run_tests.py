@@ -2,6 +2,7 @@
 """The steps of scripts/test, in their order. What passed on this machine with the same artifacts is not run again, but for the
 essential cases. The slow steps take turns where TRACER_TEST_MINUTES limits the time."""
 import argparse
+import itertools
 import os
 import pathlib
 import subprocess
@@ -23,7 +24,7 @@ KERNELS = os.environ.get("TRACER_KERNELS", "5.10 sid 6.1 6.12").split()
 MINUTES = float(os.environ.get("TRACER_TEST_MINUTES", 600))  # What would take longer waits for its turn in a later run.
 # On two CPUs, with their builds: how long steps take that never ran here.
 TYPICAL_MINUTES = {"package": 3, "asan": 25, "tsan": 25, "fuzz": 8, "engines": 12, "deb and tarball": 4, "wheel": 5,
-                   "other Pythons": 8, "documents": 4, "kernel, ground truth": 7, "command line": 12, "python package": 7}
+                   "other Pythons": 8, "documents": 4, "attacks": 4, "kernel, ground truth": 7, "command line": 12, "python package": 7}
 EMULATED_MINUTES = 8
 
 MACHINE_DIED = "the emulated machine died"  # As tests/kernel/emulate says it.
@@ -185,6 +186,13 @@ class TestRun:
                  "tsan": artifacts.of_sanitizer(ROOT, "tsan"),
                  "fuzz": artifacts.of_fuzzing(ROOT, FUZZ_SECONDS), "engines": artifacts.of_engines(ROOT),
                  "deb and tarball": artifacts.of_packages(ROOT)}
+        # In quarters, as all of them would outlast a run of CI.
+        for number, store in itertools.product(range(1, 5), (False, True)):
+            name = f"attacks on the service{' with a store' * store}, quarter {number}"
+            command = [sys.executable, "-B", ROOT / "tests/hostile/serve", "--minutes=0.1", f"--quarter={number}", *["--store"] * store]
+            steps[name] = lambda parts, name=name, command=command: self.stamped(name, parts, [self.report.step(
+                name, command, env=os.environ | {"TRACERD": str(ROOT / "build/dev/tracerd")})])
+            parts[name] = artifacts.of_attacks(ROOT)
         if self.python:
             tests = ROOT / "tests"
             environment = os.environ | python_package.test_variables(ROOT / "build/dev")
@@ -200,7 +208,8 @@ class TestRun:
     def take_turns(self, steps, parts):
         """Runs what has not passed with these parts, as much of it as the time allows; all has its turn."""
         for name in self.stamps.by_turn(list(steps), commits()):
-            if not self.as_passed(name, parts[name]) and self.in_time(name):
+            typical = TYPICAL_MINUTES[name.split(" on ")[0]]
+            if not self.as_passed(name, parts[name]) and self.in_time(name, typical):
                 self.timed(name, lambda named: steps[named](parts[named]))
 
     def stamped(self, name, parts, outcomes):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime
 import gzip
@@ -11,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from collections.abc import Sequence
@@ -406,8 +408,7 @@ class Machines(CostCase):
 
     def test_machines_that_share_a_name(self) -> None:
         """What a recording says of itself counts; a name that leads to two machines leads to none."""
-        connection = connect()
-        self.addCleanup(connection.close)
+        connection = self.enterContext(connect())
         _tasks.create(connection)
         for instance, name in (("i-1", "a"), ("i-2", "shared"), ("i-3", "shared")):
             connection.execute(f"INSERT INTO hosts (instance, host_name, instance_type, sampled) VALUES ('{instance}', '{name}', 'm6i.large', true)")
@@ -744,6 +745,26 @@ tags = { team = "x*" }
             with self.assertRaises(RulesError) as caught:
                 costs([bill], by=["cost_center"], centers=self.rules(text))
             self.assertIn(word, str(caught.exception))
+
+
+class Database(TempDir):
+    def test_its_folder_is_nobody_elses_and_ends_with_it(self) -> None:
+        """Also where an error ends it. Another user can't have made it before: its name can't be guessed."""
+        with mock.patch.object(tempfile, "tempdir", str(self.folder)):
+            names = set()
+            for fails in (False, True):
+                with contextlib.suppress(ZeroDivisionError), connect() as connection:
+                    connection.execute("SET memory_limit = '60MB'; SET threads = 1")
+                    connection.execute("CREATE TABLE t AS SELECT range AS a, repeat('x', 40) || hash(range) AS b FROM range(3000000)")
+                    [folder] = self.folder.iterdir()
+                    self.assertEqual(folder.stat().st_mode & 0o7777, 0o700)
+                    self.assertEqual(connection.execute("SELECT current_setting('temp_directory')").fetchone(), (str(folder),))
+                    self.assertTrue(list(folder.iterdir()), "nothing was spilled")
+                    names.add(folder.name)
+                    if fails:
+                        raise ZeroDivisionError
+                self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual(len(names), 2)
 
 
 class CommandCase(CostCase):

@@ -51,8 +51,7 @@ class World(unittest.TestCase):
     """Machines whose samples are made up, and answers of providers in files with the times of looks."""
 
     def setUp(self) -> None:
-        self.connection = connect()
-        self.addCleanup(self.connection.close)
+        self.connection = self.enterContext(connect())
         self.recorded = Recorded(self.connection)
         self.inventory = Inventory()
         self.folder = tempfile.mkdtemp(prefix="tracer-sweep-")

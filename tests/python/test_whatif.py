@@ -392,7 +392,7 @@ class Commands(TempDir):
             from tracer import MissingPackageError
             from tracer.whatif._read import connect
             try:
-                connect()
+                connect().__enter__()
             except MissingPackageError as error:
                 print("duckdb" in str(error))
         """)

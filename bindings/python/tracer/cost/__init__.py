@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from .._format import visible
+
 __all__ = ["BASES", "IDLE", "Costs", "costs"]
 
 BASES = ("billed", "effective", "list")
@@ -66,7 +68,7 @@ class Costs:
         """A table of the `most` largest rows."""
         from ._rows import text_of
 
-        return "\n".join([text_of(self.rows, self.by, most), "", *self._facts(), *(f"note: {note}" for note in self.notes[:6]),
+        return "\n".join([text_of(self.rows, self.by, most), "", *self._facts(), *(f"note: {visible(note)}" for note in self.notes[:6]),
                           *([f"note: {len(self.notes) - 6} more, in --json"] if len(self.notes) > 6 else [])])
 
     def html(self, title: str = "Cost", most: int = 2000) -> str:
@@ -85,7 +87,7 @@ class Costs:
         for currency, sums in self.totals.items():
             if sums.get("effective", sums["billed"]) != sums["billed"]:
                 apart = Decimal(sums["effective"]) - Decimal(sums["billed"])
-                parts.append(f"billed {Decimal(sums['billed']):,.2f}, effective {Decimal(sums['effective']):,.2f} {currency}: "
+                parts.append(f"billed {Decimal(sums['billed']):,.2f}, effective {Decimal(sums['effective']):,.2f} {visible(currency)}: "
                              f"{apart:+,.2f} by commitments, prepaid or used")
         dates = sorted({row["price_date"] for row in self.rows if row["price_date"]})
         if dates:
@@ -141,8 +143,7 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
     elif not bills:
         raise InvalidArgumentError("there is neither a bill nor a list of prices", "import one: tracer prices import FILE")
 
-    connection = _database.connect()
-    try:
+    with _database.connect() as connection:
         notes: list[str] = []
         _tasks.create(connection, timezone)
         connection.execute("CREATE TABLE sizes (instance_type VARCHAR, vcpus DOUBLE, memory_gib DOUBLE)")
@@ -173,5 +174,3 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
         rows = _rows.rows_of(connection, by, basis, dates, rules, scale)
         return Costs(rows, tuple(by), basis, _rows.decimal_text(difference, scale) or "0", off, totals, lines, count,
                      notes=notes, **facts)
-    finally:
-        connection.close()

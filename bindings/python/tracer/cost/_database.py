@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import itertools
 import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .._errors import BillError, MissingPackageError, Problem, RecordingError
@@ -21,18 +22,20 @@ PLACES = 24
 """Decimal places that are kept; 14 digits are left before the point."""
 
 
-def connect() -> Any:
-    """A database of its own, in UTC, that reads no network and no setting of the user."""
+@contextlib.contextmanager
+def connect() -> Iterator[Any]:
+    """A database of its own, in UTC, that reads no network and no setting of the user. It ends with the block, and so does the
+    folder for what memory can't hold, which no other user may enter."""
     try:
         import duckdb
     except ImportError as error:
         raise MissingPackageError([Problem("TRC101", None, f"this needs the package duckdb, which can't be imported: {error}",
                                            "pip install 'libtracer[cost]'", "")]) from error
-    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})
-    connection.execute("SET TimeZone = 'UTC'")
-    folder = tempfile.gettempdir()
-    connection.execute(f"SET temp_directory = {quoted(os.path.join(folder, f'tracer-cost-{os.getpid()}'))}")
-    return connection
+    with (tempfile.TemporaryDirectory(prefix="tracer-cost-") as folder,
+          duckdb.connect(":memory:", config={"autoinstall_known_extensions": False}) as connection):
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(f"SET temp_directory = {quoted(folder)}")
+        yield connection
 
 
 def quoted(text: str) -> str:

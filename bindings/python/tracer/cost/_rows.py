@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal
 from typing import Any
 
+from .._csv import csv_of
 from .._format import aligned, visible
 from ._centers import NONE, Centers
 from ._database import PLACES, insert, table_of
@@ -121,11 +120,7 @@ def rows_of(connection: Any, by: Sequence[str], basis: str, price_date: str | No
 
 
 def to_csv(rows: Sequence[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_of(FIELDS, rows)
 
 
 _TITLES = {"unused_commitment": "unused commitment", "not_attributable": "not attributable", "staging": "of it staging",
@@ -153,7 +148,7 @@ def table_for_people(rows: Sequence[dict[str, Any]], by: Sequence[str], most: in
         for name in figures:
             known = [Decimal(row[name]) for row in values if row[name] is not None]
             cells.append(f"{sum(known, Decimal(0)):,.{places}f}" if known else "")
-        return [*names, *cells, currency, state]
+        return [*names, *cells, visible(currency), state]
 
     for row in shown:
         lines.append(line([visible(str(row[name]), longest) if row[name] is not None else "-" for name in by], [row],

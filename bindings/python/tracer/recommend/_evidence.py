@@ -68,8 +68,7 @@ def _read(path: str, steps: dict[tuple[str | None, str], Step], notes: list[str]
     notes += [f"{os.path.basename(path)}: {note}" for note in work.notes if "replayed" not in note]
     recording = read(path)
     needs = _needs(path)
-    connection = connect()
-    try:
+    with connect() as connection:
         for name in ("tasks", "programs", "hosts"):
             connection.register(name, recording.table(name))
         arch = ARCHES.get(table_of(connection, "SELECT architecture::VARCHAR AS arch FROM hosts")[0]["arch"], "")
@@ -86,8 +85,6 @@ def _read(path: str, steps: dict[tuple[str | None, str], Step], notes: list[str]
         # Of a fork that did not exec, the program is its parent's.
         programs = connection.execute("""SELECT DISTINCT task_key::VARCHAR, regexp_extract(exe::VARCHAR, '[^/]*$') FROM programs
             WHERE task_key IS NOT NULL AND exe IS NOT NULL AND program_start_ns > start_ns""").fetchall()
-    finally:
-        connection.close()
     bounds = _bounds(path)
     step_of: dict[str, Step] = {}
     spans: dict[int, list[tuple[int, int]]] = {}
@@ -140,15 +137,12 @@ def _read(path: str, steps: dict[tuple[str | None, str], Step], notes: list[str]
 
 def _needs(path: str) -> dict[str, dict[str, Any]]:
     """Of each task: how it ended, its peak, and what it needed at least, as `tracer tune` reads them."""
-    connection = connect()
-    try:
+    with connect() as connection:
         observe(connection, [path], [])
         return {row["key"]: row for row in table_of(connection, """SELECT t.key, outcome,
             CASE WHEN NOT is_lower_bound THEN o.used_gib * 1073741824 END AS peak_bytes, at_least_gib * 1073741824 AS at_least_bytes,
             CASE WHEN is_lower_bound AND outcome = 'succeeded' THEN o.used_gib * 1073741824 END AS seen_bytes
             FROM observed AS o JOIN tasks AS t USING (task) WHERE t.key IS NOT NULL""")}
-    finally:
-        connection.close()
 
 
 def _larger(one: Any, other: Any) -> Any:

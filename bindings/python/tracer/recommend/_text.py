@@ -54,12 +54,12 @@ def text_of(result: Recommendations, most: int) -> str:
     parts.append("")
     for row in result.rows[:most]:
         parts.append(f"{visible(row['step'], 32)}:")
-        parts += [f"  {reason}" for reason in (*row["reasons"], f"memory: {row['memory_basis']}")]
-        parts += [f"  risk: {risk}" for risk in row["risks"]]
+        parts += [f"  {visible(reason)}" for reason in (*row["reasons"], f"memory: {row['memory_basis']}")]
+        parts += [f"  risk: {visible(risk)}" for risk in row["risks"]]
     parts.append("")
     dates = sorted({f"{row['price_date']} ({row['price_basis']})" for row in result.rows if row["price_date"]})
     if dates:
         parts.append(f"costs are estimates by list prices of {', '.join(dates)}: they are no prices")
     parts += [f"assumed: {each}" for each in result.assumptions]
-    parts += [f"note: {note}" for note in result.notes]
+    parts += [f"note: {visible(note)}" for note in result.notes]
     return "\n".join(parts)

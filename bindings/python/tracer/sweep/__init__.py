@@ -101,15 +101,12 @@ def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequen
         from ._live import ask_aws, aws_session
 
         ask_aws(aws_session(region), inventory, None if save is None else os.fspath(save))
-    connection = connect()
-    try:
+    with connect() as connection:
         recorded = Recorded(connection)
         for file in files_in([os.fspath(path) for path in recordings]):
             recorded.read(file, result.notes)
         result.machines = sum(bool(each["whole"]) for each in machines_of(connection))
         result.findings = findings_of(recorded, inventory, known, until)
-    finally:
-        connection.close()
     price(result.findings, region, prices, result.notes)
     result.findings.sort(key=lambda each: (-float(each.cost_per_hour or 0), -(each.duration_s or 0), each.text))
     return result

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from .._csv import csv_of
 from .._format import aligned, visible
 from ._finding import FIELDS, Finding, spoken, time_text
 
@@ -20,14 +19,8 @@ __all__ = ["html_of", "text_of", "to_csv"]
 
 
 def to_csv(findings: Sequence[Finding]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(FIELDS)
-    for finding in findings:
-        values = finding.to_json()
-        values["evidence"] = json.dumps(values["evidence"], ensure_ascii=False)
-        writer.writerow(values[name] for name in FIELDS)
-    return out.getvalue()
+    rows = (finding.to_json() for finding in findings)
+    return csv_of(FIELDS, ({**row, "evidence": json.dumps(row["evidence"])} for row in rows))
 
 
 _HEADER = ("finding", "since", "for", "cost", "started by", "certainty")

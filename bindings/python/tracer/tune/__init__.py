@@ -106,8 +106,7 @@ def tune(tasks: Sequence[str | os.PathLike[str]], *, by: str = "step", failures:
         raise InvalidArgumentError("no tasks are given", "name a recording, a folder of recordings, or a table of tasks")
     known = read_prices(prices) if prices is not None else read_prices(store_path()) if store_path().exists() else []
     times = _history.read_history(os.fspath(history)) if history is not None else {}
-    connection = _database.connect()
-    try:
+    with _database.connect() as connection:
         notes: list[str] = []
         count = _observe.observe(connection, [os.fspath(path) for path in tasks], notes)
         rows = _steps.steps_of(connection, by, failures, times)
@@ -115,5 +114,3 @@ def tune(tasks: Sequence[str | os.PathLike[str]], *, by: str = "step", failures:
             _money.add_money(connection, rows, known, notes)
         evidence = _steps.evidence_of(connection)
         return Tune(_steps.finished(rows), by, failures, count, notes, evidence)
-    finally:
-        connection.close()

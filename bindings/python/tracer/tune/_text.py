@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
-import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._csv import csv_of
 from .._errors import InvalidArgumentError
 from .._format import aligned, visible
 from ._memory import ENOUGH, ONE_RUN
@@ -45,15 +44,11 @@ def _ending(name: str, most: int | None) -> str:
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, FIELDS, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    for row in rows:
-        flat = dict(row) | {"reasons": "; ".join(row["reasons"])}
-        if row["memory_per_input"] is not None:
-            flat["memory_per_input"] = row["memory_per_input"]["per_input_byte"]
-        writer.writerow(flat)
-    return text.getvalue()
+    def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+        line = row["memory_per_input"]
+        return {**row, "reasons": "; ".join(row["reasons"]), "memory_per_input": line and line["per_input_byte"]}
+
+    return csv_of(FIELDS, map(flat, rows))
 
 
 def waste_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -128,7 +123,7 @@ def text_of(result: Tune, most: int) -> str:
     parts = aligned(lines, right)
     if len(result.rows) > most:
         parts.append(f"({len(result.rows) - most} more)")
-    return "\n".join([*parts, "", *_facts(result), *(f"note: {note}" for note in result.notes[:6])]).rstrip("\n")
+    return "\n".join([*parts, "", *_facts(result), *(f"note: {visible(note)}" for note in result.notes[:6])]).rstrip("\n")
 
 
 def html_of(result: Tune, title: str, most: int) -> str:
@@ -200,7 +195,7 @@ def _why(result: Tune, row: Mapping[str, Any]) -> str:
     if line is not None:
         lines.append(f"  by input       {size(line['constant_bytes'])} + {line['per_input_byte']:.3g} × its size, up to twice "
                      f"{size(line['most_input_bytes'])}")
-    lines += [f"  because        {reason}" for reason in row["reasons"]]
+    lines += [f"  because        {visible(reason)}" for reason in row["reasons"]]
     if row["money"] is not None:
         lines.append(f"  money          about {row['money']} {row['currency']}, {row['money_wasted'] or '?'} for nothing, "
                      f"{row['money_saved']} saved by the advice: an estimate by list prices of {row['price_date']}")

@@ -30,8 +30,7 @@ def read_workload(path: str, run: str | None = None, cpus: float | None = None, 
     from .._recording import read
 
     recording = read(path)
-    connection = connect()
-    try:
+    with connect() as connection:
         for name in _TABLES:
             connection.register(name, recording.table(name))
         host = table_of(connection, "SELECT cpu_count FROM hosts")
@@ -51,8 +50,6 @@ def read_workload(path: str, run: str | None = None, cpus: float | None = None, 
         find_order(work, order)
         _note_unfinished(connection, work, keys)
         return work
-    finally:
-        connection.close()
 
 
 def _ledger_columns() -> str:

@@ -170,5 +170,5 @@ def text_of(result: WhatIf) -> str:
     if dates:
         parts.append(f"costs are estimates by list prices of {', '.join(dates)}: they are no prices")
     parts += [f"assumed: {each}" for each in result.assumptions]
-    parts += [f"note: {note}" for note in result.notes]
+    parts += [f"note: {visible(note)}" for note in result.notes]
     return "\n".join(parts)
