@@ -198,8 +198,7 @@ int serve_until_the_end(Server& server, tracer::Session& session, ServeRecording
 }
 
 void say_unused(const ServeConfig& config) {
-  for (const std::string& key : config.unused_keys)
-    say("tracerd: {} is not used any more: see docs/service.md\n", key);
+  for (const std::string& key : config.unused_keys) say("tracerd: {} is not used any more: see docs/service.md\n", key);
 }
 
 }  // namespace
@@ -240,9 +239,9 @@ int serve_command(const Options& options) {
   Signals signals;
   go_ahead_of_others();
   const std::unique_ptr<tracer::Session> session =
-      keeping ? keeping->open_session(session_options(config),
-                                      tracer::internal::UserIds(service_options.subordinate_ids))
-              : std::make_unique<tracer::Session>(session_options(config));
+      keeping
+          ? keeping->open_session(session_options(config), tracer::internal::UserIds(service_options.subordinate_ids))
+          : std::make_unique<tracer::Session>(session_options(config));
   drop_privileges_to_serve();
   keep_memory_small();
   for (const tracer::Problem& problem : session->rule_problems())

@@ -14,7 +14,18 @@ namespace tracer::internal {
 namespace {
 
 /// The fields of a packed announcement; those of Context follow by their place in kContextFields.
-enum Packed : std::uint8_t { kAttempt, kLabel, kMillicpus, kMemory, kTime, kContainer, kTag, kOwner, kLabelsCutBytes, kFirstField };
+enum Packed : std::uint8_t {
+  kAttempt,
+  kLabel,
+  kMillicpus,
+  kMemory,
+  kTime,
+  kContainer,
+  kTag,
+  kOwner,
+  kLabelsCutBytes,
+  kFirstField
+};
 
 /// Calls take(number, value) for each field that was packed.
 template <class Take>

@@ -140,7 +140,7 @@ class Announcements {
   const std::size_t capacity_;
   const UserIds& user_ids_;
   AnnouncementShares& shares_;
-  Map known_;                                            ///< Of each user one with the same key.
+  Map known_;  ///< Of each user one with the same key.
   PatternShares pattern_shares_;
   std::unordered_multimap<std::uint32_t, Below> below_;  ///< By the pid of the ancestor.
   std::uint64_t epoch_ = 0;

@@ -118,7 +118,7 @@ class ContextResolver {
   std::unordered_map<const Program*, Known> candidates_;
   std::map<Labels, std::weak_ptr<Scope>> by_labels_;
   std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> last_tasks_;  ///< By run, owner and name.
-  std::set<std::uint32_t> commands_;  ///< Their pids, until they end.
+  std::set<std::uint32_t> commands_;                                                 ///< Their pids, until they end.
   bool counts_attempts_ = true;
 };
 

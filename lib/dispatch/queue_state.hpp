@@ -35,8 +35,8 @@ class QueueState {
   /// Whose events are told apart: when the queue is full, the user who holds most of it loses the oldest.
   using OwnerOf = std::function<uid_t(const Event& event)>;
 
-  /// `owner_of`: empty: all events are one owner's. Throws Error: kInvalidArgument without capacity, kNoMemory without a
-  /// descriptor.
+  /// `owner_of`: empty: all events are one owner's. Throws Error: kInvalidArgument without capacity, kNoMemory without
+  /// a descriptor.
   explicit QueueState(QueueOptions options, OwnerOf owner_of = {});
 
   bool wants(EventKind kind) const noexcept;
@@ -80,7 +80,7 @@ class QueueState {
   };
   struct Owner {
     std::size_t bytes = 0;
-    std::deque<std::uint64_t> positions = {};  ///< Of events that wait: how many were pushed before each.
+    std::deque<std::uint64_t> positions = {};     ///< Of events that wait: how many were pushed before each.
     std::shared_ptr<const Context> context = {};  ///< Of the last one: the next ones that share it pay nothing for it.
     std::size_t context_bytes = 0;
     Gap gap = {};
@@ -108,7 +108,7 @@ class QueueState {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::condition_variable room_;  ///< Something was read.
-  std::deque<Waiting> events_;  ///< The first was not dropped.
+  std::deque<Waiting> events_;    ///< The first was not dropped.
   std::map<uid_t, Owner> owners_;
   std::uint64_t pushed_ = 0;
   bool nudged_ = false;

@@ -42,7 +42,7 @@ class FailureFindings {
 
  private:
   static constexpr std::size_t kMostOfScope = 64;
-  static constexpr std::size_t kMostBytes = 8u << 20;         ///< Of what failed.
+  static constexpr std::size_t kMostBytes = 8u << 20;  ///< Of what failed.
   static constexpr std::size_t kMostBytesOfLeaders = 8u << 20;
   static constexpr std::size_t kMostOomKills = 64;
 

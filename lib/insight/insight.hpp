@@ -28,7 +28,8 @@ namespace tracer::internal {
 /// live and for those of a recording. One thread at a time.
 class Insight {
  public:
-  /// Of a host with so many CPUs. `accounts`: that tables are charged to; never null. `counts` outlives this; null: the bounds of ledgers are by what processes did.
+  /// Of a host with so many CPUs. `accounts`: that tables are charged to; never null. `counts` outlives this; null: the
+  /// bounds of ledgers are by what processes did.
   explicit Insight(std::uint32_t cpus, ScopeCounts* counts = nullptr,
                    std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
                    const FindingRules& rules = FindingRules::builtin())

@@ -350,8 +350,7 @@ void TaskLedgers::saw(const ContextChange& change) {
   for (const auto& [key, is_run] : {std::pair(change.after->task_key, false), {change.after->run_key, true}}) {
     if (!key) continue;
     const auto* const known = scopes_.find(static_cast<std::uint64_t>(*key));
-    if (known != nullptr && (*known)->started && (!is_run || !change.after->task_key))
-      (*known)->context = change.after;
+    if (known != nullptr && (*known)->started && (!is_run || !change.after->task_key)) (*known)->context = change.after;
   }
 }
 

@@ -48,7 +48,8 @@ class TaskLedgers {
                        const std::shared_ptr<Accounts>& accounts = std::make_shared<Accounts>())
       : cpus_(cpus),
         counts_(counts),
-        scopes_(kMostBytes, "task_ledgers_full", accounts, [this](std::uint64_t key, const auto& each) { lost(key, *each); }),
+        scopes_(kMostBytes, "task_ledgers_full", accounts,
+                [this](std::uint64_t key, const auto& each) { lost(key, *each); }),
         finished_(kMostBytesOfFinished, {}, accounts, [this](std::uint64_t key, bool) { forget(key); }) {}
 
   void saw(const ProcessStart& start);
@@ -174,12 +175,12 @@ class TaskLedgers {
 
   std::uint32_t cpus_;
   ScopeCounts* counts_;
-  Bounded<std::uint64_t, std::shared_ptr<Scope>> scopes_;             ///< By key.
-  std::unordered_map<std::uint32_t, Member> members_;                 ///< By pid.
-  std::unordered_map<std::string, std::weak_ptr<Scope>> by_name_;     ///< Tasks, by Scope::name.
-  Bounded<std::uint64_t, bool> finished_;                             ///< By key: what of `scopes_` is over.
-  std::unordered_map<std::uint32_t, Ended> ended_;                    ///< By pid.
-  std::deque<std::pair<std::uint32_t, std::uint64_t>> ended_order_;   ///< Pid and start, the oldest first.
+  Bounded<std::uint64_t, std::shared_ptr<Scope>> scopes_;            ///< By key.
+  std::unordered_map<std::uint32_t, Member> members_;                ///< By pid.
+  std::unordered_map<std::string, std::weak_ptr<Scope>> by_name_;    ///< Tasks, by Scope::name.
+  Bounded<std::uint64_t, bool> finished_;                            ///< By key: what of `scopes_` is over.
+  std::unordered_map<std::uint32_t, Ended> ended_;                   ///< By pid.
+  std::deque<std::pair<std::uint32_t, std::uint64_t>> ended_order_;  ///< Pid and start, the oldest first.
 };
 
 }  // namespace tracer::internal

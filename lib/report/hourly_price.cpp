@@ -50,7 +50,7 @@ namespace internal {
 namespace {
 
 constexpr std::size_t kMostTextBytes = 100;
-constexpr std::size_t kMostValues = 64;
+constexpr std::size_t kMostValuesOfPrice = 64;
 constexpr std::size_t kMostWholeDigits = 6;
 constexpr std::size_t kPlaces = 12;
 
@@ -94,7 +94,7 @@ std::optional<std::chrono::sys_days> parse_date(std::string_view text) {
 
 HourlyPrice price_of_json(std::string_view text, const std::string& name) {
   // Flat: what is deeper is no price.
-  const nlohmann::json json = bounded_json(text, {.most_depth = 1, .most_values = kMostValues}).json;
+  const nlohmann::json json = bounded_json(text, {.most_depth = 1, .most_values = kMostValuesOfPrice}).json;
   if (!json.is_object()) refuse_file(name, 0, "is cut or damaged");
   if (json.value("schema", nlohmann::json()) != 1) refuse_file(name, 0, "is no price, or of another version");
   const auto text_of = [&](const char* key) {

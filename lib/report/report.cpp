@@ -109,11 +109,10 @@ bool knows_ended(const Completeness& certificate) {
 
 /// What these lose, no row adds up.
 constexpr std::array<std::string_view, 20> kNotInRows = {
-    "cgroup_forgotten",     "containers_full",      "findings_full",           "gpu_table_full",
-    "gpu_use_not_read",     "gpu_use_refused",      "labels_cut",              "ledger_table_full",
-    "ring_full_cgroup",     "ring_full_cgroup_end", "ring_full_connection",    "ring_full_file_use",
-    "ring_full_gpu_use",    "ring_full_oom_kill",   "ring_full_process_start", "ring_full_syscall_use",
-    "said_full",            "snapshot_failed",      "syscall_table_full",      "task_ledgers_full"};
+    "cgroup_forgotten",      "containers_full",    "findings_full",     "gpu_table_full",     "gpu_use_not_read",
+    "gpu_use_refused",       "labels_cut",         "ledger_table_full", "ring_full_cgroup",   "ring_full_cgroup_end",
+    "ring_full_connection",  "ring_full_file_use", "ring_full_gpu_use", "ring_full_oom_kill", "ring_full_process_start",
+    "ring_full_syscall_use", "said_full",          "snapshot_failed",   "syscall_table_full", "task_ledgers_full"};
 
 bool all_losses(const Completeness& certificate, bool (*holds)(std::string_view cause)) {
   return std::all_of(certificate.losses.begin(), certificate.losses.end(),

@@ -80,11 +80,7 @@ void Hub::make_room_for_filtered(const Sight& sight) {
   if (oldest != viewers_.end()) {
     forget(oldest);
   } else if (!sight.all) {
-    throw Error({ErrorCode::kServiceRefused,
-                 0,
-                 "too many filters of your user",
-                 "end some subscriptions",
-                 {}});
+    throw Error({ErrorCode::kServiceRefused, 0, "too many filters of your user", "end some subscriptions", {}});
   }
 }
 

@@ -38,7 +38,8 @@ UniqueFd memory_for_lines() {
 std::string text_in(int memory, std::size_t from) {
   struct stat status {};
   std::string text;
-  if (::fstat(memory, &status) != 0 || static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) <= from) return text;
+  if (::fstat(memory, &status) != 0 || static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) <= from)
+    return text;
   text.resize(std::min(static_cast<std::size_t>(status.st_size) - from, 2 * Said::kMostBytes));
   text.resize(read_at(memory, std::as_writable_bytes(std::span(text)), static_cast<off_t>(from)));
   return text;

@@ -41,8 +41,8 @@ class ContextTable {
   /// Before users say anything.
   void use(std::shared_ptr<Accounts> accounts) { accounts_ = std::move(accounts); }
 
-  /// The number of these labels, as bound() leaves them; new ones get a free one. Counts as a use. Throws Error: kInvalidArgument when the
-  /// table is full, kServiceRefused when that is so for the user.
+  /// The number of these labels, as bound() leaves them; new ones get a free one. Counts as a use. Throws Error:
+  /// kInvalidArgument when the table is full, kServiceRefused when that is so for the user.
   std::uint32_t number_of(const Context& context);
   /// The number that an earlier process gave these labels, which something living may have. Before all others, and each
   /// once. False: there is no such number.
@@ -84,8 +84,8 @@ class ContextTable {
     std::size_t uses = 0;
     std::uint64_t idle_position = 0;  ///< While there are no uses.
     Clock::time_point idle_since = {};
-    bool seen_unused = false;  ///< By settled().
-    bool was_held = false;     ///< Something may have got the number.
+    bool seen_unused = false;        ///< By settled().
+    bool was_held = false;           ///< Something may have got the number.
     std::optional<uid_t> user = {};  ///< Whose account is charged; absent: nobody's.
     std::size_t bytes = 0;
   };

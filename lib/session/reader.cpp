@@ -40,7 +40,8 @@ std::unique_ptr<Insight> insight_of(const SessionOptions& options, Source& sourc
   if (!options.findings || !source.wants_findings()) return nullptr;
   const HostInfo& host = source.host();
   KernelSide* const kernel = source.kernel_side();
-  auto insight = std::make_unique<Insight>(host.cpu_count, kernel == nullptr ? nullptr : kernel->scope_counts(), accounts);
+  auto insight =
+      std::make_unique<Insight>(host.cpu_count, kernel == nullptr ? nullptr : kernel->scope_counts(), accounts);
   // What is full now says nothing of events of another time, or of another host.
   if (source.tracker() != nullptr || source.desk() != nullptr) insight->ask_for_space();
   if (!options.history.empty()) insight->use(std::make_unique<SessionHistory>(options.history), host.wall_offset_ns);

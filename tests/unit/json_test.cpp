@@ -22,8 +22,9 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 }  // namespace
 
 TEST_CASE("an event is one object on one line with its kind first") {
-  CHECK(to_json(sample_events::loss(1, "ring_exit", 2)) ==
-        R"({"kind":"loss","time_ns":1,"cause":"ring_exit","count":2,"first_ns":null,"last_ns":null,"by_kind":[],"uid":null})");
+  CHECK(
+      to_json(sample_events::loss(1, "ring_exit", 2)) ==
+      R"({"kind":"loss","time_ns":1,"cause":"ring_exit","count":2,"first_ns":null,"last_ns":null,"by_kind":[],"uid":null})");
   for (const Event& event : sample_events::all()) {
     const std::string json = to_json(event);
     CHECK(json.starts_with(R"({"kind":")" + std::string(to_string(event.kind())) + R"(","time_ns":)"));
