@@ -141,7 +141,7 @@ def counted(recording, status, attempted, attackers):
         return wrong
     of_users = collections.Counter()
     for user in status.get("users", []):
-        of_users.update(user.get("losses") or {})
+        of_users.update(user["lost"])
     for cause, count in of_users.items():
         if count > status["losses"].get(cause, 0):
             wrong.append(f"users lost {count} by {cause}, the service {status['losses'].get(cause, 0)}")

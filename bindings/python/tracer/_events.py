@@ -68,7 +68,7 @@ class Context(Fact):
 
     __slots__ = (
         "pipeline", "run", "step", "sample", "task", "task_id", "attempt", "engine", "run_id", "within", "engine_own",
-        "labels", "overruled", "rules", "run_key", "task_key", "owner_uid",
+        "labels", "overruled", "rules", "run_key", "task_key", "owner_uid", "labels_cut_bytes",
     )
     pipeline: str | None
     """The pipeline that is executed: `nf-core/rnaseq`, `main.nf`. None when: no source gave it."""
@@ -113,6 +113,9 @@ class Context(Fact):
     around it; else the real user id of its first process, at its first program. In a service, a subordinate user id
     stands for its user. None when: it is in neither, or what root announced or labeled holds processes of several
     users."""
+    labels_cut_bytes: int | None
+    """Bytes of names and values of labels that were left out, because labels may have 4 KiB together. In bytes. None
+    when: nothing was cut."""
 
 
 class Requested(Fact):
@@ -1389,7 +1392,7 @@ class Loss(Event):
     """Something was lost since the last event of the same cause."""
 
     __slots__ = (
-        "time_ns", "cause", "count", "first_ns", "last_ns", "by_kind",
+        "time_ns", "cause", "count", "first_ns", "last_ns", "by_kind", "uid",
     )
     kind: ClassVar[str] = "loss"
     time_ns: int
@@ -1407,6 +1410,9 @@ class Loss(Event):
     last. In nanoseconds."""
     by_kind: tuple[KindCount, ...]
     """For `queue_full`: a list of the dropped events by kind; else empty."""
+    uid: int | None
+    """The user whose account lost it: who held most of what was full. None: losses of this cause are not told apart by
+    user."""
 
 
 class SessionEnd(Event):
@@ -1514,7 +1520,7 @@ class TaskFinish(Event):
     """Failures that began in it; not of the engine's own processes."""
     failures: tuple[FailedProcess, ...]
     """The first 16 of them, each where it began: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`;
-    `tool` is null where the process is another user's."""
+    `tool` is None where the process is another user's."""
     engine_cpu_ns: int | None
     """CPU time of the engine's own processes; `cpu_ns` includes it. In nanoseconds. None when: unknown for one of
     them."""
@@ -1678,7 +1684,7 @@ class RunFinish(Event):
     """Failures that began in it; not of the engine's own processes."""
     failures: tuple[FailedProcess, ...]
     """The first 16 of them, each where it began: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`;
-    `tool` is null where the process is another user's."""
+    `tool` is None where the process is another user's."""
     engine_cpu_ns: int | None
     """CPU time of the engine's own processes; `cpu_ns` includes it. In nanoseconds. None when: unknown for one of
     them."""

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import gzip
 import itertools
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from .._errors import BillError, MissingPackageError, Problem, RecordingError
@@ -22,20 +21,38 @@ PLACES = 24
 """Decimal places that are kept; 14 digits are left before the point."""
 
 
-@contextlib.contextmanager
-def connect() -> Iterator[Any]:
-    """A database of its own, in UTC, that reads no network and no setting of the user. It ends with the block, and so does the
-    folder for what memory can't hold, which no other user may enter."""
+class _Database:
+    """A connection, and the folder for what memory can't hold, which no other user may enter and which goes with it."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._folder = tempfile.TemporaryDirectory(prefix="tracer-cost-")
+        connection.execute(f"SET temp_directory = {quoted(self._folder.name)}")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def close(self) -> None:
+        self._connection.close()
+        self._folder.cleanup()
+
+    def __enter__(self) -> _Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def connect() -> Any:
+    """A database of its own, in UTC, that reads no network and no setting of the user; to be closed, such as by `with`."""
     try:
         import duckdb
     except ImportError as error:
         raise MissingPackageError([Problem("TRC101", None, f"this needs the package duckdb, which can't be imported: {error}",
                                            "pip install 'libtracer[cost]'", "")]) from error
-    with (tempfile.TemporaryDirectory(prefix="tracer-cost-") as folder,
-          duckdb.connect(":memory:", config={"autoinstall_known_extensions": False}) as connection):
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute(f"SET temp_directory = {quoted(folder)}")
-        yield connection
+    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})
+    connection.execute("SET TimeZone = 'UTC'")
+    return _Database(connection)
 
 
 def quoted(text: str) -> str:
