@@ -37,9 +37,9 @@ class SharesOfCpu {
     if (beyond <= Time(0)) return std::nullopt;
     return now + beyond * kShareOfCpu;
   }
-  bool is_far_beyond(uid_t uid, Clock::time_point now) const {
+  bool is_beyond(uid_t uid, Time most, Clock::time_point now) const {
     const auto user = users_.find(uid);
-    return user != users_.end() && owed(user->second, now) > kFarBeyond;
+    return user != users_.end() && owed(user->second, now) > most;
   }
   /// Whoever owes nothing any more is nobody to remember.
   void forget_idle(Clock::time_point now) {

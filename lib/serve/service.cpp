@@ -31,6 +31,8 @@ constexpr std::size_t kReadBytes = 64u << 10;
 constexpr int kAcceptsInARound = 64;
 constexpr int kLinesInARound = 16;
 constexpr milliseconds kListenersRest{100};
+/// CPU time beyond the share with which a user gets no further connection.
+constexpr CpuShares::Time kBeyondForConnections = std::chrono::seconds(1);
 constexpr milliseconds kLook{1000};
 
 // What epoll says is which: below these are descriptors, from kFirstConnection on connections.
@@ -205,21 +207,25 @@ void Service::accept_from(Listener& listener) {
   }
 }
 
+void Service::refuse_connection(int socket) {
+  static const std::string line = refusal_line(Error(
+      {ErrorCode::kServiceRefused, 0, "too many connections", "close some, or raise the limit in tracerd.toml", {}}));
+  ++refused_connections_;
+  // A socket that is new takes a line.
+  [[maybe_unused]] const ssize_t sent = ::send(socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void Service::admit(UniqueFd socket, bool admin) {
+  const auto user = uid_of_peer(socket.get());
+  if (!user) return;
+  const CpuCharge charge(cpu_shares_, payer(*user));
+  // Before anything else, as connections may come in a flood.
+  if (cpu_shares_.is_beyond(payer(*user), kBeyondForConnections, Clock::now())) return refuse_connection(socket.get());
   auto peer = peer_of(socket.get(), admin);
   if (!peer) return;
-  const CpuCharge charge(cpu_shares_, payer(peer->uid));
   const bool has_room = connections_.size() < options_.limits.connections &&
-                        !cpu_shares_.is_far_beyond(payer(peer->uid), Clock::now()) &&
                         charges_.take(peer->uid, Charged::kConnections, 1);
-  if (!has_room) {
-    ++refused_connections_;
-    const std::string line = refusal_line(Error(
-        {ErrorCode::kServiceRefused, 0, "too many connections", "close some, or raise the limit in tracerd.toml", {}}));
-    // A socket that is new takes a line.
-    [[maybe_unused]] const ssize_t sent = ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    return;
-  }
+  if (!has_room) return refuse_connection(socket.get());
   const uid_t uid = peer->uid;
   const std::uint64_t id = next_id_++;
   try {
@@ -308,7 +314,7 @@ void Service::charge_filters(Clock::time_point now) {
     const uid_t user = payer(uid);
     cpu_shares_.charge(user, used, now);
     filter_shares_.charge(user, used, now);
-    if (filter_shares_.is_far_beyond(user, now)) beyond.insert(user);
+    if (filter_shares_.is_beyond(user, CpuShares::kFarBeyond, now)) beyond.insert(user);
   }
   if (beyond.empty()) return;
   for (Outbox* const outbox : hub_.end_filters([&](uid_t uid) { return beyond.contains(payer(uid)); })) {

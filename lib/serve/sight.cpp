@@ -9,6 +9,14 @@
 namespace tracer::internal {
 namespace {
 
+std::optional<ucred> credentials_of(int socket) noexcept {
+  ucred credentials{};
+  socklen_t bytes = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return std::nullopt;
+  if (credentials.uid == static_cast<uid_t>(-1)) return std::nullopt;
+  return credentials;
+}
+
 std::vector<gid_t> groups_of(int socket) {
   std::vector<gid_t> groups(64);
   for (;;) {
@@ -24,13 +32,16 @@ std::vector<gid_t> groups_of(int socket) {
 
 }  // namespace
 
+std::optional<uid_t> uid_of_peer(int socket) noexcept {
+  const auto credentials = credentials_of(socket);
+  return credentials ? std::optional(credentials->uid) : std::nullopt;
+}
+
 std::optional<Peer> peer_of(int socket, bool admin) {
-  ucred credentials{};
-  socklen_t bytes = sizeof credentials;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return std::nullopt;
-  if (credentials.uid == static_cast<uid_t>(-1)) return std::nullopt;
-  Peer peer{credentials.uid, credentials.pid, groups_of(socket), admin};
-  peer.groups.push_back(credentials.gid);
+  const auto credentials = credentials_of(socket);
+  if (!credentials) return std::nullopt;
+  Peer peer{credentials->uid, credentials->pid, groups_of(socket), admin};
+  peer.groups.push_back(credentials->gid);
   std::sort(peer.groups.begin(), peer.groups.end());
   return peer;
 }

@@ -24,6 +24,8 @@ struct Peer {
   Caller caller() const noexcept { return {pid, pid, uid}; }
 };
 
+/// Of a connected socket. Absent: the kernel does not say it.
+std::optional<uid_t> uid_of_peer(int socket) noexcept;
 /// Of a connected socket. Absent: the kernel does not say it; no such connection is served.
 std::optional<Peer> peer_of(int socket, bool admin);
 

@@ -722,12 +722,12 @@ TEST_CASE("one user's requests take a quarter of a CPU, and another's are all an
   const auto until = shares.rests_until(kBob, begin + milliseconds(2000));
   REQUIRE(until);
   CHECK(*until == begin + milliseconds(2000) + milliseconds(7000));
-  CHECK_FALSE(shares.is_far_beyond(kBob, begin + milliseconds(2000)));
+  CHECK_FALSE(shares.is_beyond(kBob, CpuShares::kFarBeyond, begin + milliseconds(2000)));
   CHECK_FALSE(shares.rests_until(kBob, *until));
   shares.charge(kBob, std::chrono::seconds(2), *until);
-  CHECK(shares.is_far_beyond(kBob, *until));
-  CHECK_FALSE(shares.is_far_beyond(kAlice, *until));
-  CHECK_FALSE(shares.is_far_beyond(kBob, *until + milliseconds(1000)));
+  CHECK(shares.is_beyond(kBob, CpuShares::kFarBeyond, *until));
+  CHECK_FALSE(shares.is_beyond(kAlice, CpuShares::kFarBeyond, *until));
+  CHECK_FALSE(shares.is_beyond(kBob, CpuShares::kFarBeyond, *until + milliseconds(1000)));
   shares.forget_idle(*until + std::chrono::seconds(10));
   CHECK(shares.users() == 0);
 }
