@@ -22,6 +22,12 @@ struct {
 	__type(value, struct tracer_ring_use);
 } ring_uses SEC(".maps");
 
+/* Nobody shares root's. */
+static __always_inline __u32 as_account(__u32 user)
+{
+	return user ? 1 + user % (TRACER_ACCOUNTS - 1) : 0;
+}
+
 /* The user to whom a user id is charged, as one of TRACER_ACCOUNTS. */
 static __noinline __u32 account_of(__u32 uid)
 {
@@ -36,13 +42,13 @@ static __noinline __u32 account_of(__u32 uid)
 		if (!range)
 			break;
 		if (uid >= range->first && uid <= range->last)
-			return range->user % TRACER_ACCOUNTS;
+			return as_account(range->user);
 		if (uid < range->first)
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	return uid % TRACER_ACCOUNTS;
+	return as_account(uid);
 }
 
 /* What was sent since the position may be read once all before it is. */

@@ -164,6 +164,8 @@ class Bounded {
         return held(one) < held(other);
       });
       if (most == holders_.end()) return false;
+      // A user without a row may be the one who would hold most.
+      if (!holders_.contains(user) && bytes > most->second.bytes) return false;
       auto oldest = most->second.rows.begin();
       if (oldest != most->second.rows.end() && *oldest == stays) ++oldest;
       if (oldest == most->second.rows.end()) return false;

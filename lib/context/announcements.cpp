@@ -275,12 +275,14 @@ std::size_t Announcements::find_below(const Process& ancestor, const Process& pr
   const auto [begin, end] = below_.equal_range(ancestor.pid);
   if (begin == end) return 0;
   // Both the patterns and the arguments are the user's, who may have made them take long.
-  const uid_t user = process.uid.value_or(0);
+  const uid_t user = user_ids_.user_of(process.uid.value_or(0)).value_or(Accounts::kUnknownUser);
   const auto now = PatternShares::Clock::now();
-  if (pattern_shares_.rests_until(user, now)) return 0;
-  const auto before = cpu_time_of_this_thread();
+  auto before = cpu_time_of_this_thread();
   std::size_t compared = 0;
   for (auto each = begin; each != end && compared < most; ++each, ++compared) {
+    const auto after = cpu_time_of_this_thread();
+    pattern_shares_.charge(user, after - std::exchange(before, after), now);
+    if (pattern_shares_.rests_until(user, now)) return compared;
     Below& below = each->second;
     Captures unused;
     if (began_within(below.known, ancestor) && may_speak_for(below.known, process) &&

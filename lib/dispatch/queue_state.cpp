@@ -110,11 +110,13 @@ void QueueState::tell_reader() noexcept {
 void QueueState::drop_for_room() {
   // The last one stays, whatever its size: an end must come, and a gap must end before something.
   while (charged_bytes_ > options_.capacity_bytes && events_.size() > 1) {
-    const auto most = std::max_element(owners_.begin(), owners_.end(), [](const auto& one, const auto& other) {
+    auto from = std::max_element(owners_.begin(), owners_.end(), [](const auto& one, const auto& other) {
       return one.second.bytes < other.second.bytes;
     });
-    Owner& owner = most->second;
-    if (owner.positions.empty() || owner.positions.front() + 1 == pushed_) return;
+    // An owner of nothing but places that dropped events have left: the first event keeps these from being freed.
+    const auto& positions = from->second.positions;
+    if (positions.empty() || positions.front() + 1 == pushed_) from = owners_.find(events_.front().owner);
+    Owner& owner = from->second;
     Waiting& oldest = events_[static_cast<std::size_t>(owner.positions.front() - (pushed_ - events_.size()))];
     Gap& gap = owner.gap;
     if (gap.by_kind.empty()) {
@@ -125,10 +127,13 @@ void QueueState::drop_for_room() {
     ++gap.by_kind[oldest.event.kind()];
     ++dropped_;
     owner.positions.pop_front();
-    owner.bytes -= oldest.bytes;
-    charged_bytes_ -= oldest.bytes;
+    // Its place costs memory until it is at the front.
+    const std::size_t freed = oldest.bytes - std::min(oldest.bytes, sizeof(Waiting));
+    oldest.bytes -= freed;
+    owner.bytes -= freed;
+    charged_bytes_ -= freed;
     oldest.event = {};
-    while (!events_.empty() && was_dropped(events_.front())) events_.pop_front();
+    while (was_dropped(events_.front())) pop_front();
   }
 }
 
@@ -159,16 +164,12 @@ std::size_t QueueState::take_gaps(std::span<Event> out) {
 void QueueState::pop_front() {
   const Waiting& first = events_.front();
   const auto known = owners_.find(first.owner);
-  if (known != owners_.end()) {
-    Owner& owner = known->second;
-    if (!owner.positions.empty() && owner.positions.front() == pushed_ - events_.size()) {
-      owner.positions.pop_front();
-      owner.bytes -= first.bytes;
-      charged_bytes_ -= first.bytes;
-    }
-    // An owner of nothing needs no place.
-    if (owner.positions.empty() && owner.gap.by_kind.empty()) owners_.erase(known);
-  }
+  Owner& owner = known->second;
+  if (!owner.positions.empty() && owner.positions.front() == pushed_ - events_.size()) owner.positions.pop_front();
+  owner.bytes -= first.bytes;
+  charged_bytes_ -= first.bytes;
+  // An owner of nothing needs no place.
+  if (owner.bytes == 0 && owner.positions.empty() && owner.gap.by_kind.empty()) owners_.erase(known);
   events_.pop_front();
 }
 

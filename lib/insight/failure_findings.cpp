@@ -470,6 +470,10 @@ FailureFindings::Scope FailureFindings::scope_ended(const Leader& leader, std::u
   return scope;
 }
 
+std::size_t FailureFindings::bytes_of(const Failed& failed) {
+  return sizeof(Failed) + heap_bytes(*failed.origin.process);
+}
+
 void FailureFindings::remember(std::uint64_t key, const FailedPtr& failed) {
   const Process& process = *failed->origin.process;
   const auto owner = process.context->owner_uid ? process.context->owner_uid : process.uid;
@@ -483,13 +487,16 @@ void FailureFindings::remember(std::uint64_t key, const FailedPtr& failed) {
       return each->origin.ignored_by && !each->by_kernel && !each->by_stranger;
     });
     if (least == scope.all.end()) least = std::next(scope.all.begin());
+    scope.bytes -= bytes_of(**least);
     scope.all.erase(least);
     ++scope.dropped;
   }
-  if (!by_scope_.charge(key, (scope.all.size() + 1) * (sizeof(Failed) + heap_bytes(process)))) {
+  const std::size_t bytes = scope.bytes + bytes_of(*failed);
+  if (!by_scope_.charge(key, bytes)) {
     ++scope.dropped;
     return;
   }
+  scope.bytes = bytes;
   scope.all.push_back(failed);
 }
 

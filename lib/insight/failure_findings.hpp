@@ -62,6 +62,7 @@ class FailureFindings {
   /// Of a task or run.
   struct Scope {
     std::vector<FailedPtr> all = {};
+    std::size_t bytes = 0;      ///< That `all` takes.
     std::uint64_t dropped = 0;  ///< That are not in `all`.
     bool ran_out_of_memory = false;
   };
@@ -87,6 +88,7 @@ class FailureFindings {
   std::shared_ptr<const Process> reader_of(const Failed& failed) const;
   void report_end(Failed& failed);
   void add_oom(FindingDraft& draft, const Process& process) const;
+  static std::size_t bytes_of(const Failed& failed);
   void remember(std::uint64_t key, const FailedPtr& failed);
   bool report_used(Failed& failed, const Leader& scope, std::uint64_t time_ns, std::vector<Event>& events);
   void report_silent(const std::vector<FailedPtr>& alike, const Leader& scope, std::string_view severity,

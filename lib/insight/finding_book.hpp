@@ -42,7 +42,7 @@ Evidence words(std::string_view name, std::string text);
 void add_other_user(FindingDraft& draft, const std::optional<std::uint32_t>& euid);
 
 /// The findings of a session: says each when it opens, when it has changed, and when it is closed. One that is lost to
-/// others is said no more.
+/// others is not reported again.
 class FindingBook {
  public:
   explicit FindingBook(const FindingRules& rules, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>())

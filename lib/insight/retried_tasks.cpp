@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "base/key_hash.hpp"
 #include "insight/end_words.hpp"
 
 namespace tracer::internal {
@@ -38,12 +39,17 @@ void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, st
   const Context& context = *finish.context;
   if (!context.run_key || !(context.task || context.task_id)) return;
   // Attempts of one task have the same name, and not always the same id. A run may hold tasks of several users.
-  const Name name(static_cast<std::uint64_t>(*context.run_key),
-                  std::to_string(context.owner_uid.value_or(0)) + ' ' + context.step.value_or("") + '\0' +
-                      context.task.value_or(context.task_id.value_or("")));
-  const Attempt* const last = attempts_.find(name);
+  const auto name = static_cast<std::uint64_t>(KeyHash()
+                                                   .add(std::to_string(context.owner_uid.value_or(0)))
+                                                   .add_known(context.step)
+                                                   .add(context.task.value_or(context.task_id.value_or("")))
+                                                   .key());
+  const auto run = static_cast<std::uint64_t>(*context.run_key);
+  Attempts* attempts = attempts_.find(run);
+  const auto known = attempts == nullptr ? Attempts::iterator() : attempts->find(name);
+  const Attempt* const last = attempts == nullptr || known == attempts->end() ? nullptr : &known->second;
   if (finish.exit_code == 0 && !finish.exit_signal) {
-    attempts_.erase(name);
+    if (last != nullptr) attempts->erase(known);
     return;
   }
   Attempt attempt{finish.exit_code, finish.exit_signal, finish.requested, ran_out_of_memory};
@@ -62,15 +68,16 @@ void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, st
     draft.evidence = {words("how", how(finish))};
     book_.report(draft, finish.time_ns, events);
   }
-  attempts_.put(name, context.owner_uid, name.second.size(), attempt);
+  constexpr std::size_t kBytes = sizeof(Attempts::value_type) + 48;
+  if (attempts == nullptr) attempts = attempts_.put(run, context.owner_uid, 0, {});
+  if (attempts == nullptr) return;
+  if (last == nullptr && !attempts_.charge(run, (attempts->size() + 1) * kBytes)) return;
+  attempts->insert_or_assign(name, attempt);
 }
 
 void RetriedTasks::rename(std::uint64_t from_run, std::uint64_t to_run) {
-  std::vector<Name> names;
-  attempts_.each([&](const Name& name, const Attempt&) {
-    if (name.first == from_run) names.push_back(name);
-  });
-  for (const Name& name : names) attempts_.rename(name, {to_run, name.second});
+  auto both = attempts_.rename(from_run, to_run);
+  if (both) attempts_.find(to_run)->merge(*both);
 }
 
 }  // namespace tracer::internal

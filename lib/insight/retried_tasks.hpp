@@ -3,9 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,14 +25,6 @@ class RetriedTasks {
 
  private:
   static constexpr std::size_t kMostBytes = 4u << 20;
-  /// Of a run, and the name of a task in it.
-  using Name = std::pair<std::uint64_t, std::string>;
-  struct NameHash {
-    std::size_t operator()(const Name& name) const noexcept {
-      return std::hash<std::string>()(name.second) ^ std::hash<std::uint64_t>()(name.first);
-    }
-  };
-
   struct Attempt {
     std::optional<std::int32_t> exit_code;
     std::optional<std::int32_t> exit_signal;
@@ -45,7 +36,9 @@ class RetriedTasks {
   static bool may_do_better(const Attempt& next, const Attempt& last);
 
   FindingBook& book_;
-  Bounded<Name, Attempt, NameHash> attempts_;  ///< The last that failed.
+  /// The last ones that failed, by hashes of their tasks' names.
+  using Attempts = std::map<std::uint64_t, Attempt>;
+  Bounded<std::uint64_t, Attempts> attempts_;  ///< By run.
 };
 
 }  // namespace tracer::internal

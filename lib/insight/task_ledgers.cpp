@@ -336,10 +336,12 @@ void TaskLedgers::saw(const TaskStart& start) {
 void TaskLedgers::saw(const ContextChange& change) {
   const auto rename = [this](const std::optional<Key>& from, const std::optional<Key>& to) {
     if (!from || !to) return;
-    finished_.rename(static_cast<std::uint64_t>(*from), static_cast<std::uint64_t>(*to));
     const auto other = scopes_.rename(static_cast<std::uint64_t>(*from), static_cast<std::uint64_t>(*to));
-    if (!other) return;
+    if (!other)
+      return static_cast<void>(finished_.rename(static_cast<std::uint64_t>(*from), static_cast<std::uint64_t>(*to)));
     // Two that turn out to be one.
+    finished_.erase(static_cast<std::uint64_t>(*from));
+    forget_name(**other);
     (*scopes_.find(static_cast<std::uint64_t>(*to)))->whole = false;
     if (counts_ != nullptr) (*other)->counted.end(*counts_, (*other)->wall);
   };

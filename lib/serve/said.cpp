@@ -218,6 +218,7 @@ struct Said::State {
   std::size_t least_to_move = 0;
   bool moves = false;
   std::uint64_t next_move_ns = 0;
+  std::mutex report_mutex;  ///< Guards `moved`.
   std::function<void(int memory)> moved;
 };
 
@@ -229,7 +230,8 @@ void Said::State::move() {
     before = used;
   }
   // Nobody else replaces the memory.
-  const std::string text = text_in(memory.get(), 0).substr(0, before);
+  std::string text = text_in(memory.get(), 0);
+  text.resize(std::min(text.size(), before));
   const std::uint64_t now_ns = boot_time_ns();
   Live live;
   for_each_line(text, [&](std::string_view line) { live.take(line, *accounts, now_ns); });
@@ -243,7 +245,6 @@ void Said::State::move() {
   if (!write(kept, 0)) return;
   const std::size_t kept_bytes = kept.size();
   std::string().swap(kept);
-  std::function<void(int)> report;
   {
     const std::lock_guard lock(mutex);
     const std::string rest = text_in(memory.get(), before).substr(0, used - before);
@@ -252,9 +253,9 @@ void Said::State::move() {
     memory = std::move(there);
     used = kept_bytes + rest.size();
     count_anew(live);
-    report = moved;
   }
-  if (report) report(memory.get());
+  const std::lock_guard reporting(report_mutex);
+  if (moved) moved(memory.get());
 }
 
 Said::Said(std::shared_ptr<Accounts> accounts) : Said(memory_for_lines(), std::move(accounts)) {}
@@ -262,7 +263,8 @@ Said::Said(std::shared_ptr<Accounts> accounts) : Said(memory_for_lines(), std::m
 Said::Said(UniqueFd memory, std::shared_ptr<Accounts> accounts)
     : state_(std::make_shared<State>(std::move(memory), std::move(accounts))) {}
 
-Said::~Said() = default;
+/// Who is told of moves may end with this.
+Said::~Said() { when_moved({}); }
 
 int Said::memory() const noexcept {
   const std::lock_guard lock(state_->mutex);
@@ -270,7 +272,7 @@ int Said::memory() const noexcept {
 }
 
 void Said::when_moved(std::function<void(int memory)> moved) {
-  const std::lock_guard lock(state_->mutex);
+  const std::lock_guard lock(state_->report_mutex);
   state_->moved = std::move(moved);
 }
 

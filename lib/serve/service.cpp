@@ -223,8 +223,8 @@ void Service::admit(UniqueFd socket, bool admin) {
   if (cpu_shares_.is_beyond(payer(*user), kBeyondForConnections, Clock::now())) return refuse_connection(socket.get());
   auto peer = peer_of(socket.get(), admin);
   if (!peer) return;
-  const bool has_room = connections_.size() < options_.limits.connections &&
-                        charges_.take(peer->uid, Charged::kConnections, 1);
+  const bool has_room =
+      connections_.size() < options_.limits.connections && charges_.take(peer->uid, Charged::kConnections, 1);
   if (!has_room) return refuse_connection(socket.get());
   const uid_t uid = peer->uid;
   const std::uint64_t id = next_id_++;

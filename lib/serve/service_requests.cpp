@@ -54,11 +54,7 @@ Context said_by(const Peer& peer, Context context) {
 }
 
 [[noreturn]] void refuse_limit(const char* what) {
-  throw Error({ErrorCode::kServiceRefused,
-               0,
-               fmt::format("too many {} of your user", what),
-               "end some, or ask for a higher limit in tracerd.toml",
-               {}});
+  throw Error({ErrorCode::kServiceRefused, 0, fmt::format("too many {} of your user", what), "end some", {}});
 }
 
 [[noreturn]] void refuse_ended(pid_t pid) {
@@ -71,7 +67,6 @@ Context said_by(const Peer& peer, Context context) {
 
 constexpr std::size_t kSubscriptionBytes = 1u << 20;
 constexpr std::size_t kDefaultCapacity = 4u << 20;
-constexpr std::size_t kLeastCapacity = 256u << 10;
 constexpr std::size_t kMostListed = 4096;
 constexpr std::chrono::milliseconds kLongestFlush{5000};
 constexpr std::chrono::milliseconds kLongestLookup{10000};
@@ -278,7 +273,7 @@ void Service::answer_one(Connection& connection, const R& request) {
     static_assert(std::same_as<R, SubscribeRequest>);
     const std::size_t capacity =
         std::clamp<std::size_t>(static_cast<std::size_t>(request.capacity_bytes.value_or(kDefaultCapacity)),
-                                kLeastCapacity, options_.limits.bytes_of_subscription());
+                                ServeLimits::kLeastCapacity, options_.limits.bytes_of_subscription());
     if (!charges_.take(peer.uid, Charged::kSubscriptions, 1)) refuse_limit("subscriptions");
     if (!connection.subscription.set(kSubscriptionBytes)) {
       charges_.give_back(peer.uid, Charged::kSubscriptions, 1);

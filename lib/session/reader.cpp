@@ -430,9 +430,10 @@ std::optional<Reader::OpenLabel> Reader::open_label(const Context& context, cons
 /// Where all numbers are taken, waits until some that are idle were given back.
 std::uint32_t Reader::number_of(const Context& context) {
   constexpr auto kPause = milliseconds(10);
-  // A service's other users wait as long.
-  const auto longest = context.owner_uid ? milliseconds(100) : milliseconds(2000);
-  const auto until = Housekeeper::Clock::now() + longest;
+  constexpr auto kLongest = std::chrono::seconds(2);
+  // Other users of a service would wait as long.
+  if (context.owner_uid) return contexts_->number_of(context);
+  const auto until = Housekeeper::Clock::now() + kLongest;
   while (!contexts_->has_room(context) && contexts_->is_crowded() && state_.load() == State::kRunning &&
          !in_callback() && Housekeeper::Clock::now() < until) {
     {

@@ -46,8 +46,8 @@ Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<Contex
   rules.secrets = rules_in<SecretRules>(options.secret_rules);
   rules.engines = rules_in<EngineRules>(options.engine_rules, &skipped);
   if (options.read_engine_notes)
-    rules.ask_notes = [questions = std::make_shared<NoteQuestions>()](const std::string& name,
-                                                                      const NoteQuestion& question) {
+    rules.ask_notes = [questions = std::make_shared<NoteQuestions>(rules.accounts)](const std::string& name,
+                                                                                    const NoteQuestion& question) {
       return questions->ask(name, question);
     };
   rules.mask_secrets = options.mask_secrets;

@@ -77,7 +77,7 @@ notes = { file = "/notes", lines = ["name: {task:any}"] }
   const auto rules = std::make_shared<const EngineRules>(EngineRules::parse(kText, "my.toml"));
   REQUIRE(rules->rules().size() == 1);
   const auto go = std::make_shared<std::atomic<bool>>(false);
-  NoteQuestions questions([go](const NoteRequest& request, const Process& process) {
+  NoteQuestions questions(std::make_shared<Accounts>(), [go](const NoteRequest& request, const Process& process) {
     while (process.uid == 1000u && !go->load()) ::usleep(1000);
     return NoteAnswer{.lines = Lines{"x", "name: " + request.path}};
   });

@@ -93,7 +93,8 @@ ContainersJoin::Serial ContainersJoin::begin(std::uint64_t time_ns, const std::s
   start.image = container.finish.image;
   // With what its process and cgroups take.
   constexpr std::size_t kBytes = 2048;
-  containers_.put(last_, process->uid, kBytes + container.key.size(), std::move(container));
+  const std::size_t bytes = kBytes + container.key.size();
+  containers_.put(last_, process->uid, bytes, std::move(container));
   open_.insert_or_assign(key_of_container(cgroup), last_);
   events.emplace_back(std::move(start));
   return last_;
