@@ -110,7 +110,7 @@ TEST_CASE("a user whose things take long gets no more than a part of a CPU") {
     std::atomic<bool> done = false;
   };
   const auto times = std::make_shared<Times>();
-  constexpr auto kBeyond = milliseconds(50);
+  static constexpr auto kBeyond = milliseconds(50);
   UserThreads threads(1);
   threads.add(1, [times] {
     const auto before = cpu_time_of_this_thread();
