@@ -172,7 +172,7 @@ TEST_CASE("where owners are told apart, who holds most of a full queue loses the
     return Event(ProcessStart{time, build::process({.pid = 1, .start_ns = time, .uid = uid, .context = context}), {}});
   };
   const std::size_t each = of(kAlice, 1).charge_bytes();
-  QueueState queue({.capacity_bytes = 20 * each},
+  QueueState queue({.capacity_bytes = 100 * each},
                    [](const Event& event) { return *event.get_if<ProcessStart>()->process->uid; });
   for (std::uint64_t time = 1; time <= 5; ++time) push(queue, of(kAlice, time));
   for (std::uint64_t time = 6; time <= 1000; ++time) push(queue, of(kBob, time, full));
