@@ -119,6 +119,7 @@ class Mask {
     return true;
   }
   std::shared_ptr<const Program> shown(const std::shared_ptr<const Program>& program, const Process& process) const {
+    if (program == Process::unknown_program()) return program;
     if (!is_own(*program, process)) return without_paths(program);
     return process.uid == owner_.uid ? program : without_arguments(program);
   }
