@@ -188,14 +188,30 @@ void Service::round(int timeout_ms, int other_fd) {
 }
 
 void Service::accept_from(Listener& listener) {
-  for (int i = 0; i < kAcceptsInARound; ++i) {
+  const auto before = cpu_time_of_this_thread();
+  const auto before_now = Clock::now();
+  std::map<uid_t, int> refused;
+  int accepted = 0;
+  const auto charge_refused = [&] {
+    // One look at the clock for all: there may be tens of thousands in a second.
+    if (refused.empty()) return;
+    const auto each = (cpu_time_of_this_thread() - before) / accepted;
+    for (const auto& [user, count] : refused) cpu_shares_.charge(user, each * count, Clock::now());
+  };
+  for (; accepted < kAcceptsInARound; ++accepted) {
     UniqueFd socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
-      admit(std::move(socket), listener.admin);
+      const auto user = uid_of_peer(socket.get());
+      if (user && cpu_shares_.is_beyond(payer(*user), kBeyondForConnections, before_now)) {
+        ++refused_connections_;
+        ++refused[payer(*user)];
+      } else if (user) {
+        admit(std::move(socket), *user, listener.admin);
+      }
       continue;
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
-    if (errno == EAGAIN) return;
+    if (errno == EAGAIN) return charge_refused();
     // No descriptor, no memory: who waits is served when others have gone.
     listeners_rest_ = true;
     listen_again_ = Clock::now() + kListenersRest;
@@ -203,8 +219,9 @@ void Service::accept_from(Listener& listener) {
       epoll_event event{0, {.u64 = static_cast<std::uint64_t>(fd)}};
       ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
     }
-    return;
+    return charge_refused();
   }
+  charge_refused();
 }
 
 void Service::refuse_connection(int socket) {
@@ -215,12 +232,8 @@ void Service::refuse_connection(int socket) {
   [[maybe_unused]] const ssize_t sent = ::send(socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void Service::admit(UniqueFd socket, bool admin) {
-  const auto user = uid_of_peer(socket.get());
-  if (!user) return;
-  const CpuCharge charge(cpu_shares_, payer(*user));
-  // Before anything else, as connections may come in a flood.
-  if (cpu_shares_.is_beyond(payer(*user), kBeyondForConnections, Clock::now())) return refuse_connection(socket.get());
+void Service::admit(UniqueFd socket, uid_t user, bool admin) {
+  const CpuCharge charge(cpu_shares_, payer(user));
   auto peer = peer_of(socket.get(), admin);
   if (!peer) return;
   const bool has_room =
@@ -292,6 +305,11 @@ void Service::serve(Connection& connection, std::uint32_t happened) {
 /// Its other end is closed. What it has asked to change is done all the same; what it only asked for is not.
 void Service::leave(Connection& connection) {
   if (connection.stream) return close(connection.id);
+  // Nothing that it has sent is left to be read.
+  std::byte first{};
+  if (!connection.busy && connection.lines.held_bytes() == 0 &&
+      ::recv(connection.socket.get(), &first, sizeof first, MSG_PEEK | MSG_DONTWAIT) <= 0)
+    return close(connection.id);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
   connection.gone = true;
   connection.left->store(true);

@@ -80,7 +80,7 @@ class Service {
 
   void round(int timeout_ms, int other_fd);
   void accept_from(Listener& listener);
-  void admit(UniqueFd socket, bool admin);
+  void admit(UniqueFd socket, uid_t user, bool admin);
   void refuse_connection(int socket);
   void serve(Connection& connection, std::uint32_t happened);
   void leave(Connection& connection);
