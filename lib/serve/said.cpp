@@ -133,6 +133,16 @@ struct Live {
       if (pid && said_ns && lives_since(*pid, *said_ns)) commands.insert_or_assign(*pid, whole);
     }
   }
+  /// Each whole line of a text that outlives this; the last one may be cut. Returns how many bytes these are.
+  std::size_t take_all(std::string_view text, const Accounts& accounts) {
+    const std::uint64_t now_ns = boot_time_ns();
+    std::size_t at = 0;
+    for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', at)) {
+      take(text.substr(at, end - at), accounts, now_ns);
+      at = end + 1;
+    }
+    return at;
+  }
   template <class Visit>
   void each(const Visit& visit) const {
     for (const auto& [number, line] : contexts) visit(line);
@@ -141,32 +151,17 @@ struct Live {
   }
 };
 
-/// Calls `take` with each whole line; the last one may be cut. Returns how many bytes these are.
-template <class Take>
-std::size_t for_each_line(std::string_view text, const Take& take) {
-  std::size_t at = 0;
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', at)) {
-    take(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return at;
-}
-
 }  // namespace
 
 struct Said::State {
   State(UniqueFd where, std::shared_ptr<Accounts> charged) : memory(std::move(where)), accounts(std::move(charged)) {
-    count_anew(live_in(text_in(memory.get(), 0)));
+    const std::string text = text_in(memory.get(), 0);
+    Live live;
+    used = live.take_all(text, *accounts);
+    count_anew(live);
   }
   ~State() { release(); }
 
-  /// `text` outlives it.
-  Live live_in(std::string_view text) {
-    Live live;
-    const std::uint64_t now_ns = boot_time_ns();
-    used = for_each_line(text, [&](std::string_view line) { live.take(line, *accounts, now_ns); });
-    return live;
-  }
   void release() noexcept {
     for (const auto& [user, bytes] : held) accounts->release(user, bytes);
     held.clear();
@@ -232,9 +227,8 @@ void Said::State::move() {
   // Nobody else replaces the memory.
   std::string text = text_in(memory.get(), 0);
   text.resize(std::min(text.size(), before));
-  const std::uint64_t now_ns = boot_time_ns();
   Live live;
-  for_each_line(text, [&](std::string_view line) { live.take(line, *accounts, now_ns); });
+  live.take_all(text, *accounts);
   std::string kept;
   live.each([&kept](const Live::Line& line) { kept.append(line.text).push_back('\n'); });
   UniqueFd there = memory_for_lines();
@@ -249,7 +243,7 @@ void Said::State::move() {
     const std::lock_guard lock(mutex);
     const std::string rest = text_in(memory.get(), before).substr(0, used - before);
     if (!write(rest, kept_bytes)) return;
-    for_each_line(rest, [&](std::string_view line) { live.take(line, *accounts, now_ns); });
+    live.take_all(rest, *accounts);
     memory = std::move(there);
     used = kept_bytes + rest.size();
     count_anew(live);
@@ -278,10 +272,8 @@ void Said::when_moved(std::function<void(int memory)> moved) {
 
 Said::Left Said::read(int memory) {
   const std::string text = text_in(memory, 0);
-  const Accounts accounts;
   Live live;
-  const std::uint64_t now_ns = boot_time_ns();
-  for_each_line(text, [&](std::string_view line) { live.take(line, accounts, now_ns); });
+  live.take_all(text, Accounts());
   Left left;
   const auto add = [](const auto& take) {
     try {
