@@ -279,7 +279,8 @@ bool FilesFamily::is_noise(const FileUseRecord& use) {
 
 void FilesFamily::remember(const FileUseRecord& record) {
   const RecordIdentity& identity = record.identity;
-  if (sent_.remember({identity.pid, identity.start_ns}, record.kernel_pid, record.file)) return;
+  const SentRow row{record.account, record.uses() > 1};
+  if (sent_.remember({identity.pid, identity.start_ns}, record.kernel_pid, record.file, row)) return;
   forgotten_.add(1);
   forget(record);
 }
@@ -304,18 +305,17 @@ bool FilesFamily::passes(const Record& record, Feed& feed) {
 void FilesFamily::read(Decoder&, Feed&, const SnapshotHelp& help) {
   if (!sent_.nearly_full()) return;
   for (const auto& [process, sent] : sent_.take_unless(help.tracks()))
-    for (const FileUseRecord::File& file : sent.keys) rows().remove(key_of(process.second, sent.kernel_pid, file));
+    for (const auto& [file, row] : sent.keys) rows().remove(key_of(process.second, sent.kernel_pid, file), row.account);
 }
 
 void FilesFamily::yield_rest(const RecordIdentity& identity, const Sent::Sent& sent, Feed& feed) {
-  for (const FileUseRecord::File& file : sent.keys) {
+  for (const auto& [file, row] : sent.keys) {
     const tracer_file_key key = key_of(identity.start_ns, sent.kernel_pid, file);
     tracer_file_sums sums;
-    if (!rows().find(key, sums)) {
-      forgotten_.add(1);
-      continue;
-    }
-    rows().remove(key, sums.account);
+    const bool found = !row.may_have_more || rows().find(key, sums);
+    rows().remove(key, row.account);
+    if (!found) forgotten_.add(1);
+    if (!found || !row.may_have_more) continue;
     const bool all_sent =
         sums.opens == sums.sent_opens && sums.renames == sums.sent_renames && sums.deletes == sums.sent_deletes;
     if (all_sent) continue;

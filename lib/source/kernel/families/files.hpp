@@ -53,7 +53,11 @@ class FilesFamily final : public KernelFamily {
   void note_refusal(const std::string& what);
   void attach_program();
   void see_own_close();
-  using Sent = SentKeys<FileUseRecord::File>;
+  struct SentRow {
+    std::uint32_t account = 0;
+    bool may_have_more = false;  ///< A file that was used once has nothing to be asked for.
+  };
+  using Sent = SentKeys<FileUseRecord::File, SentRow>;
   using Noise = std::pair<FileUseRecord::File, std::uint64_t>;  ///< With its place.
 
   bool is_noise(const FileUseRecord& use);

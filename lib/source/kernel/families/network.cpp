@@ -142,7 +142,7 @@ bool NetworkFamily::passes(const Record& record, Feed& feed) {
   if (const auto* connection = std::get_if<ConnectionRecord>(&record)) {
     const std::uint64_t start_ns = connection->identity.start_ns;
     if (!sent_.remember({connection->identity.pid, connection->program_start_ns}, connection->kernel_pid,
-                        {start_ns, connection->peer})) {
+                        {start_ns, connection->peer}, connection->account)) {
       forgotten_.add(1);
       rows().remove(key_of(start_ns, connection->program_start_ns, connection->kernel_pid, connection->peer),
                     connection->account);
@@ -159,14 +159,14 @@ bool NetworkFamily::passes(const Record& record, Feed& feed) {
 
 void NetworkFamily::yield(const Sent::Owner& program, const Sent::Sent& sent, Keep keep, Feed& feed) {
   if (sent.keys.empty()) return;
-  for (const Known& known : sent.keys) {
+  for (const auto& [known, account] : sent.keys) {
     const tracer_connection_key key = key_of(known.start_ns, program.second, sent.kernel_pid, known.peer);
     tracer_connection_sums sums;
     if (!rows().find(key, sums)) {
       if (keep == Keep::kNo) forgotten_.add(1);
       continue;
     }
-    if (keep == Keep::kNo) rows().remove(key, sums.account);
+    if (keep == Keep::kNo) rows().remove(key, account);
     Record record(std::in_place_type<ConnectionRecord>);
     auto& rest = std::get<ConnectionRecord>(record);
     rest.identity.pid = program.first;
@@ -183,8 +183,8 @@ void NetworkFamily::read(Decoder&, Feed& feed, const SnapshotHelp& help) {
   constexpr std::size_t kBetween = 64;
   if (sent_.nearly_full()) {
     for (const auto& [program, sent] : sent_.take_unless(help.tracks()))
-      for (const Known& known : sent.keys)
-        rows().remove(key_of(known.start_ns, program.second, sent.kernel_pid, known.peer));
+      for (const auto& [known, account] : sent.keys)
+        rows().remove(key_of(known.start_ns, program.second, sent.kernel_pid, known.peer), account);
   }
   // What happens in between may add programs, and take some away.
   const std::map<Sent::Owner, Sent::Sent> now = sent_.all();

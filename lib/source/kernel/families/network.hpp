@@ -47,7 +47,7 @@ class NetworkFamily final : public KernelFamily {
     ConnectionRecord::Peer peer;
     auto operator<=>(const Known&) const = default;
   };
-  using Sent = SentKeys<Known>;
+  using Sent = SentKeys<Known, std::uint32_t>;  ///< With its account.
   enum class Keep { kNo, kYes };
   using Rows = SharedRows<tracer_connection_key, tracer_connection_sums>;
 

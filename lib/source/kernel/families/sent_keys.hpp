@@ -5,34 +5,33 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace tracer::internal {
 
 /// Which sums that the kernel keeps for a process, or a program, user space has heard of: at its end it asks for the
 /// rest. Bounded.
-template <class Key>
+template <class Key, class Row>
 class SentKeys {
  public:
   using Owner = std::pair<std::uint32_t, std::uint64_t>;  ///< Pid, and when the process or program began.
   struct Sent {
     std::uint32_t kernel_pid = 0;
-    std::set<Key> keys;
+    std::map<Key, Row> keys;  ///< With what was last said of its row.
     bool ended = false;
   };
 
   explicit SentKeys(std::size_t most) : most_(most) {}
 
   /// False: there are too many.
-  bool remember(const Owner& owner, std::uint32_t kernel_pid, const Key& key) {
+  bool remember(const Owner& owner, std::uint32_t kernel_pid, const Key& key, const Row& row) {
     const auto found = sent_.find(owner);
-    if (found != sent_.end() && found->second.keys.contains(key)) return true;
-    if (count_ >= most_) return false;
+    const bool is_new = found == sent_.end() || !found->second.keys.contains(key);
+    if (is_new && count_ >= most_) return false;
     Sent& sent = sent_[owner];
     sent.kernel_pid = kernel_pid;
-    sent.keys.insert(key);
-    ++count_;
+    sent.keys.insert_or_assign(key, row);
+    count_ += is_new;
     return true;
   }
   /// Takes what did not live on at the last call, nor does now: its end, which may be on its way for a while, was lost.
