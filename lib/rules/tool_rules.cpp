@@ -116,7 +116,7 @@ std::string ToolRules::name(std::string_view exe, std::span<const std::string> a
 
 std::string ToolRules::renamed(std::string_view path, std::string_view launcher) const {
   std::string rooted;
-  if (!path.starts_with('/')) path = rooted = "/" + std::string(path);
+  if (!path.starts_with('/')) path = rooted = std::string("/").append(path);
   for (const Rename& rename : renames_) {
     for (const Pattern& pattern : rename.paths) {
       Captures captures;

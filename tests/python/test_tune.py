@@ -31,6 +31,8 @@ from tracer import BillError, InvalidArgumentError, RecordingError
 from tracer.tune import Tune, _memory, tune
 from tracer.tune._inputs import line_of
 from tracer.tune._memory import Evidence, allocation, failures_of
+from tracer.tune._observe import LEDGER
+from tracer.tune._steps import _bound
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -273,6 +275,19 @@ class Tables(TuneCase):
     def test_out_of_memory_with_few_tasks(self) -> None:
         row = self.row(self.tune([task(1, 1.0, 2), task(2, 2.0, 2, status="FAILED", exit=137)]))
         self.assertGreaterEqual(row["advised_memory_bytes"], 2.4 * GIB)
+
+    def test_bound_by_is_that_of_the_report(self) -> None:
+        """docs/findings.md, Bound by: what is unclear of the computing time may be any wait."""
+        def bound(**seconds: float) -> tuple[str | None, float | None]:
+            name, share = _bound({f"{cause}_ns": seconds.get(cause) for cause in LEDGER})
+            return name, None if share is None else round(share, 6)
+
+        self.assertEqual(bound(wall=100, computing=40, computing_at_most=70, disk=55), ("mixed", None))
+        self.assertEqual(bound(wall=100, computing=10, computing_at_most=30, disk=85), ("disk", 0.65))
+        self.assertEqual(bound(wall=100, computing=40, computing_at_most=44, disk=55), ("disk", 0.55))
+        self.assertEqual(bound(wall=100, computing=55, computing_at_most=90, disk=30), ("compute", 0.55))
+        self.assertEqual(bound(wall=100, computing=20, computing_at_most=20, other=60), ("mixed", None))
+        self.assertEqual(bound(), (None, None))
 
     def test_right_as_it_is(self) -> None:
         row = self.row(self.tune([task(n, 1.95 + n / 1000, 2.05) for n in range(20)]))

@@ -11,8 +11,8 @@ from ._memory import OOM_FACTOR
 
 __all__ = ["LEDGER", "observe"]
 
-LEDGER = ("computing", "queued", "throttled", "disk", "network", "pipe", "local_socket", "lock", "sleep", "poll", "memory",
-          "stopped", "other", "wall")
+LEDGER = ("computing", "computing_at_most", "queued", "throttled", "disk", "network", "pipe", "local_socket", "lock", "sleep", "poll",
+          "memory", "stopped", "other", "wall")
 # A task that used so much of its limit while the kernel freed memory for it would have used more.
 _NEAR_LIMIT = 0.95
 _RECLAIMED = 0.05

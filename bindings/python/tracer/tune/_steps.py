@@ -19,6 +19,7 @@ BOUND_BY = {"compute": ("computing",), "oversubscribed": ("queued",), "cpu_limit
             "disk": ("disk",), "network": ("network",), "pipe": ("pipe", "local_socket"), "lock": ("lock",),
             "idle": ("sleep", "poll", "stopped")}
 _BOUND_SHARE = 0.5
+_UNCLEAR_SHARE = 0.05  # Bounds of computing time that are closer say the same.
 _MEMORY_STEP = 100 << 20
 _TIME_FACTOR = 3
 _LEAST_TIME_S = 600
@@ -144,9 +145,12 @@ def _bound(found: Mapping[str, Any]) -> tuple[str | None, float | None]:
     wall = found["wall_ns"]
     if not wall:
         return None, None
-    shares = {name: sum(found[f"{cause}_ns"] or 0 for cause in causes) / wall for name, causes in BOUND_BY.items()}
+    shares = {name: sum(found[f"{cause}_ns"] or 0 for cause in causes) / wall for name, causes in (BOUND_BY | {"other": ("other",)}).items()}
+    unclear = max((found["computing_at_most_ns"] or 0) - (found["computing_ns"] or 0), 0) / wall
+    if unclear >= _UNCLEAR_SHARE:
+        shares |= {name: max(share - unclear, 0) for name, share in shares.items() if name != "compute"}
     name = max(shares, key=lambda each: shares[each])
-    if shares[name] < _BOUND_SHARE or (found["other_ns"] or 0) / wall > shares[name]:
+    if shares[name] < _BOUND_SHARE or name == "other":
         return "mixed", None
     return name, shares[name]
 
