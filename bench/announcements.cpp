@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   auto owned = std::make_unique<wire::WireSource>();
   wire::WireSource& source = *owned;
   tracer::SessionOptions options;
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   tracer::Session session(tracer::Source(std::move(owned)), std::move(options));
   session.start();
   const wire::Who shell{.pid = 1, .start_ns = 1000};

@@ -91,7 +91,7 @@ Cost now(double since_ns, std::uint32_t count) {
 
 tracer::SessionOptions options_of(With with, const std::string& folder) {
   tracer::SessionOptions options;
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   options.findings = with != With::kNothing;
   if (with == With::kHistory) options.history = folder + "/history.db";
   return options;

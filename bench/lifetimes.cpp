@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   auto owned = std::make_unique<wire::WireSource>();
   wire::WireSource& source = *owned;
   tracer::SessionOptions options;
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   tracer::Session session(tracer::Source(std::move(owned)), options);
   const tracer::SinkHandle sink =
       session.add_sink(tracer::recording_sink(file, session.host()), {.capacity_bytes = std::size_t{4} << 30});

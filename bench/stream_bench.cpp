@@ -63,7 +63,7 @@ void read(const Bytes& bytes, OnFrame on_frame) {
 }
 
 /// A session that replays a recording into a queue, and a reader that counts. Returns the events that came.
-std::uint64_t counted_by_a_reader(const std::filesystem::path& file, Reader by) {
+std::uint64_t counted_by_a_reader(const std::filesystem::path& file, ReaderMode by) {
   SessionOptions options;
   options.reader = by;
   Session session(recording_source(file), options);
@@ -129,9 +129,9 @@ int main(int argc, char** argv) {
     sink->write({&end, 1});
     sink->flush();
   }
-  for (const Reader by : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode by : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     std::uint64_t came = 0;
-    report(by == Reader::kPoll ? "recording, queue, kPoll" : "recording, queue, own", events.size(),
+    report(by == ReaderMode::kPoll ? "recording, queue, kPoll" : "recording, queue, own", events.size(),
            best_seconds([&] { came = counted_by_a_reader(file, by); }));
     std::printf("  %llu of %zu came\n", static_cast<unsigned long long>(came), events.size() + 1);
   }

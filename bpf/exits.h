@@ -3,10 +3,6 @@
 #ifndef TRACER_EXITS_H
 #define TRACER_EXITS_H
 
-#ifndef barrier_var
-#define barrier_var(var) asm volatile("" : "+r"(var))
-#endif
-
 static __always_inline __u32 exit_status(struct task_struct *last, const struct tracer_process *process)
 {
 	struct signal_struct *signal = last->signal;

@@ -45,7 +45,7 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
                                        std::optional<pid_t> command) {
   tracer::SessionOptions options;
   options.filter = std::move(filter);
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   if (given.families) options.families = *given.families;
   if (given.interval) options.sample_interval = *given.interval;
   options.max_cost_share = given.max_cost_share;

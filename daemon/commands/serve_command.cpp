@@ -28,7 +28,7 @@
 #include "process/privileges.hpp"
 #include "process/signals.hpp"
 #include "rules/rules_file.hpp"
-#include "serve/keeping.hpp"
+#include "serve/restart_keeping.hpp"
 #include "serve/listener.hpp"
 #include "serve/server.hpp"
 #include "service/serve_config.hpp"
@@ -152,7 +152,7 @@ void raise_descriptor_limit() noexcept {
 
 tracer::SessionOptions session_options(const ServeConfig& config) {
   tracer::SessionOptions options = config.session;
-  options.reader = tracer::Reader::kOwnThread;
+  options.reader = tracer::ReaderMode::kOwnThread;
   options.ring_bytes = std::max(kLeastRingBytes, options.ring_bytes);
   return options;
 }

@@ -70,7 +70,7 @@ ServeRecordings::ServeRecordings(const ServeConfig::Recordings& options) : optio
 }
 
 void ServeRecordings::start(const tracer::Session& session, tracer::internal::Server& server,
-                            const tracer::internal::Spool::Left* left) {
+                            const tracer::internal::RecentEvents::Left* left) {
   session_ = &session;
   server_ = &server;
   whole_until_ns_ = tracer::internal::boot_time_ns();
@@ -86,7 +86,7 @@ void ServeRecordings::end() {
 
 /// The newest files may have no whole frame of events, or only say what lived when they began: those before them say
 /// where they end.
-std::vector<tracer::Event> ServeRecordings::rest_of(const tracer::internal::Spool::Left& left) const {
+std::vector<tracer::Event> ServeRecordings::rest_of(const tracer::internal::RecentEvents::Left& left) const {
   std::vector<tracer::Event> events;
   events.reserve(left.events.size());
   for (const auto& each : left.events) events.push_back(each.event);

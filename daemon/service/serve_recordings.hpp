@@ -14,7 +14,7 @@
 
 #include "files/rotation.hpp"
 #include "serve/server.hpp"
-#include "serve/spool.hpp"
+#include "serve/recent_events.hpp"
 #include "service/serve_config.hpp"
 
 namespace tracerd {
@@ -29,7 +29,7 @@ class ServeRecordings {
   /// Begins to record. `left`: events that an earlier process delivered: those of them that its recording lacks come
   /// first; null: there was none.
   void start(const tracer::Session& session, tracer::internal::Server& server,
-             const tracer::internal::Spool::Left* left);
+             const tracer::internal::RecentEvents::Left* left);
   /// Writes what it has by now, and no more.
   void end();
   /// To be called now and then: says what has failed, goes on in a new file when it is time.
@@ -42,7 +42,7 @@ class ServeRecordings {
  private:
   void begin(int fd, std::span<const tracer::Event> first);
   void begin_anew_with(std::span<const tracer::Event> first);
-  std::vector<tracer::Event> rest_of(const tracer::internal::Spool::Left& left) const;
+  std::vector<tracer::Event> rest_of(const tracer::internal::RecentEvents::Left& left) const;
   void close();
   /// Says that events are missing before the present recording.
   tracer::Event gap_up_to_now() const;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/unique_fd.hpp"
-#include "serve/keeping.hpp"
+#include "serve/restart_keeping.hpp"
 
 namespace tracerd {
 

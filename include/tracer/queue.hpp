@@ -23,7 +23,7 @@ enum class WhenFull : std::uint8_t {
   kDropOldest,
   /// The session's own thread waits for the queue's reader: nothing is lost, but all other subscribers wait as well.
   /// Meant for replays; in a live session, the kernel's ring fills meanwhile. From the session's end on (stop(),
-  /// request_stop()), and with Reader::kPoll, the queue drops the oldest instead.
+  /// request_stop()), and with ReaderMode::kPoll, the queue drops the oldest instead.
   kWait,
 };
 
@@ -56,7 +56,7 @@ class TRACER_EXPORT Queue {
   /// Takes the oldest events, at most out.size(), and does not wait. Returns their number.
   std::size_t read(std::span<Event> out);
   /// Waits for something to read, or the end. False: `timeout` passed. A negative timeout waits without a limit. With
-  /// Reader::kPoll, it drives the session meanwhile, as Session::poll() does. Throws Error(kInCallback) inside a
+  /// ReaderMode::kPoll, it drives the session meanwhile, as Session::poll() does. Throws Error(kInCallback) inside a
   /// callback of its session, during which no event would come.
   bool wait(std::chrono::milliseconds timeout);
   /// Readable while there is something to read, and from the end on. Owned by the queue; -1 never occurs.

@@ -122,8 +122,8 @@ class TRACER_EXPORT CommandTrace {
   std::vector<std::string> argv_;
 };
 
-/// Reader::kPoll: polls until the trace has ended. False: it did not end within `timeout` or before the session's end;
-/// its exit may have been lost. A negative timeout waits without a limit.
+/// ReaderMode::kPoll: polls until the trace has ended. False: it did not end within `timeout` or before the session's
+/// end; its exit may have been lost. A negative timeout waits without a limit.
 TRACER_EXPORT bool poll_until_ended(Session& session, const CommandTrace& trace, std::chrono::milliseconds timeout);
 
 }  // namespace tracer

@@ -36,7 +36,8 @@ namespace internal {
 struct SessionAccess;
 }  // namespace internal
 
-enum class Reader {
+/// Who reads events and runs callbacks.
+enum class ReaderMode {
   kOwnThread,  ///< The session reads events and runs callbacks on its own thread.
   kPoll,       ///< The caller reads events and runs callbacks, with fd() and poll().
 };
@@ -46,7 +47,7 @@ struct SessionOptions {
   std::vector<Tier> tiers = {Tier::kKernel};
   std::filesystem::path service_socket = "/run/tracer/tracer.sock";  ///< Tier::kService: where the service listens.
   Filter filter = {};  ///< Default: every process that this pid namespace shows (without root: only your own).
-  Reader reader = Reader::kOwnThread;
+  ReaderMode reader = ReaderMode::kOwnThread;
   /// The buffer between kernel and reader. A power of two, from a page to 2 GiB. The defaults of this and the next
   /// three options depend on the machine: scale_of_this_machine().
   std::size_t ring_bytes = scale_of_this_machine().ring_bytes;
@@ -188,12 +189,12 @@ class TRACER_EXPORT Session {
   /// Readable when poll() has something to do, timers included: the caller needs no timeout. Owned by the session;
   /// never -1.
   int fd() const noexcept;
-  /// Reader::kPoll: waits for events, at most `timeout`, and delivers them; a negative timeout waits without a limit.
-  /// Returns the number of events. Throws Error: kInCallback; kContradiction with Reader::kOwnThread.
+  /// ReaderMode::kPoll: waits for events, at most `timeout`, and delivers them; a negative timeout waits without a
+  /// limit. Returns the number of events. Throws Error: kInCallback; kContradiction with ReaderMode::kOwnThread.
   std::size_t poll(std::chrono::milliseconds timeout);
   /// Waits until everything that happened before the call is delivered: to callbacks, which have returned, to queues,
   /// and to the queues of sinks. ProcessExit of a process that the caller waited for has then been delivered. A
-  /// recording has been read to its present end. With Reader::kPoll, it drives the session itself, as poll() does.
+  /// recording has been read to its present end. With ReaderMode::kPoll, it drives the session itself, as poll() does.
   /// Before start() and after the end, it returns at once. Returns false if `timeout` passed, or `go_on` returned
   /// false; a negative timeout waits without a limit. It calls `go_on` on the calling thread, with no lock held, at
   /// least every 50 ms except during callbacks that this thread runs; exceptions of `go_on` pass through. Check for

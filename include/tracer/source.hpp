@@ -30,8 +30,8 @@ class TRACER_EXPORT Source {
 };
 
 /// Replays a recording in a file or a pipe; for a pipe, the call waits for the header. The replay runs as fast as it
-/// can: a slower queue or sink drops events, as in a live session. With Reader::kPoll, Queue::wait() drives the replay
-/// at the pace of the queue's reader. Throws what RecordingReader throws.
+/// can: a slower queue or sink drops events, as in a live session. With ReaderMode::kPoll, Queue::wait() drives the
+/// replay at the pace of the queue's reader. Throws what RecordingReader throws.
 TRACER_EXPORT Source recording_source(const std::filesystem::path& file);
 
 /// The events of all that the caller may see and `filter` takes in, from the service (`tracerd serve`) that listens on

@@ -51,6 +51,7 @@ void Insight::lived(const ProcessSpan& span, std::vector<Event>& events) {
 }
 
 void Insight::ended(const ProcessExit& exit, std::vector<Event>& events) {
+  if (not_normal_) not_normal_->saw(exit);
   ledgers_.saw(exit);
   failures_.saw(exit, events);
   full_.saw(exit);
@@ -60,6 +61,7 @@ void Insight::ended(const ProcessExit& exit, std::vector<Event>& events) {
 }
 
 void Insight::snapshot(const SnapshotEnd& end, std::vector<Event>& events) {
+  if (not_normal_) not_normal_->saw(end, events);
   ledgers_.saw(end);
   full_.saw(end, events);
   disks_.snapshot(end.time_ns);
@@ -75,6 +77,7 @@ void Insight::snapshot(const SnapshotEnd& end, std::vector<Event>& events) {
 
 /// What is open under a key that is no more would stay so.
 void Insight::changed(const ContextChange& change, std::vector<Event>& events) {
+  if (not_normal_) not_normal_->saw(change);
   ledgers_.saw(change);
   slowness_.saw(change);
   failures_.saw(change);
@@ -88,63 +91,66 @@ void Insight::changed(const ContextChange& change, std::vector<Event>& events) {
   if (change.old_run_key) book_.close_task(*change.before, true, change.time_ns, events);
 }
 
-void Insight::compare(const Event& event, std::vector<Event>& events) {
-  if (const auto* snapshot = event.get_if<SnapshotEnd>()) return not_normal_->saw(*snapshot, events);
-  if (const auto* exit = event.get_if<ProcessExit>()) return not_normal_->saw(*exit);
-  if (const auto* run = event.get_if<RunStart>()) return not_normal_->saw(*run);
-  if (const auto* task = event.get_if<TaskStart>()) return not_normal_->saw(*task);
-  if (const auto* change = event.get_if<ContextChange>()) return not_normal_->saw(*change);
-  if (const auto* kill = event.get_if<OomKill>()) return not_normal_->saw(*kill);
+void Insight::end(const SessionEnd& end, std::vector<Event>& events) {
+  failures_.finish(end.time_ns, events);
+  full_.finish(end.time_ns, events);
+  if (not_normal_) not_normal_->finish(end.time_ns, events);
+  book_.close_all(end.time_ns, events);
+}
+
+template <class E>
+void Insight::begin(const E& start) {
+  if (not_normal_) not_normal_->saw(start);
+  ledgers_.saw(start);
+  failures_.saw(start);
+  idle_.saw(start);
 }
 
 void Insight::add(Event event, std::vector<Event>& events) {
-  if (const auto* task = event.get_if<TaskFinish>()) return add_task(*task, events);
-  if (const auto* run = event.get_if<RunFinish>()) return add_run(*run, events);
-  if (const auto* end = event.get_if<SessionEnd>()) {
-    failures_.finish(end->time_ns, events);
-    full_.finish(end->time_ns, events);
-    if (not_normal_) not_normal_->finish(end->time_ns, events);
-    book_.close_all(end->time_ns, events);
-    events.push_back(std::move(event));
-    return;
-  }
+  const EventKind kind = event.kind();
+  if (kind == EventKind::kTaskFinish) return add_task(*event.get_if<TaskFinish>(), events);
+  if (kind == EventKind::kRunFinish) return add_run(*event.get_if<RunFinish>(), events);
+  if (kind == EventKind::kSessionEnd) end(*event.get_if<SessionEnd>(), events);
   events.push_back(event);
-  if (not_normal_) compare(event, events);
-  if (const auto* start = event.get_if<ProcessStart>()) {
-    ledgers_.saw(*start);
-    began(start->process, start->time_ns);
-  } else if (const auto* exec = event.get_if<ProcessExec>()) {
-    ledgers_.saw(*exec);
-    began(exec->process, exec->time_ns);
-  } else if (const auto* exit = event.get_if<ProcessExit>()) {
-    ended(*exit, events);
-  } else if (const auto* sample = event.get_if<ProcessSample>()) {
-    ledgers_.saw(*sample);
-    lived(spans_.sampled(*sample), events);
-    pipes_.saw(*sample);
-  } else if (const auto* snapshot_end = event.get_if<SnapshotEnd>()) {
-    snapshot(*snapshot_end, events);
-  } else if (const auto* work = event.get_if<OwnWork>()) {
-    ledgers_.saw(*work);
-  } else if (const auto* change = event.get_if<ContextChange>()) {
-    changed(*change, events);
-  } else if (const auto* run = event.get_if<RunStart>()) {
-    ledgers_.saw(*run);
-    failures_.saw(*run);
-    idle_.saw(*run);
-  } else if (const auto* task = event.get_if<TaskStart>()) {
-    ledgers_.saw(*task);
-    failures_.saw(*task);
-    idle_.saw(*task);
-  } else if (const auto* kill = event.get_if<OomKill>()) {
-    failures_.saw(*kill);
-  } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
-    slowness_.saw(*cgroup);
-  } else if (const auto* device = event.get_if<DeviceSample>()) {
-    disks_.saw(*device, device->heaviest_pid ? failures_.known_process(*device->heaviest_pid) : nullptr);
-  } else if (const auto* use = event.get_if<FileUse>()) {
-    disks_.saw(*use);
-    full_.saw(*use);
+  switch (kind) {
+    case EventKind::kProcessStart: {
+      const auto& start = *event.get_if<ProcessStart>();
+      ledgers_.saw(start);
+      return began(start.process, start.time_ns);
+    }
+    case EventKind::kProcessExec: {
+      const auto& exec = *event.get_if<ProcessExec>();
+      ledgers_.saw(exec);
+      return began(exec.process, exec.time_ns);
+    }
+    case EventKind::kProcessExit: return ended(*event.get_if<ProcessExit>(), events);
+    case EventKind::kProcessSample: {
+      const auto& sample = *event.get_if<ProcessSample>();
+      ledgers_.saw(sample);
+      lived(spans_.sampled(sample), events);
+      return pipes_.saw(sample);
+    }
+    case EventKind::kSnapshotEnd: return snapshot(*event.get_if<SnapshotEnd>(), events);
+    case EventKind::kOwnWork: return ledgers_.saw(*event.get_if<OwnWork>());
+    case EventKind::kContextChange: return changed(*event.get_if<ContextChange>(), events);
+    case EventKind::kRunStart: return begin(*event.get_if<RunStart>());
+    case EventKind::kTaskStart: return begin(*event.get_if<TaskStart>());
+    case EventKind::kOomKill: {
+      const auto& kill = *event.get_if<OomKill>();
+      if (not_normal_) not_normal_->saw(kill);
+      return failures_.saw(kill);
+    }
+    case EventKind::kCgroupSample: return slowness_.saw(*event.get_if<CgroupSample>());
+    case EventKind::kDeviceSample: {
+      const auto& device = *event.get_if<DeviceSample>();
+      return disks_.saw(device, device.heaviest_pid ? failures_.known_process(*device.heaviest_pid) : nullptr);
+    }
+    case EventKind::kFileUse: {
+      const auto& use = *event.get_if<FileUse>();
+      disks_.saw(use);
+      return full_.saw(use);
+    }
+    default: return;
   }
 }
 

@@ -69,8 +69,10 @@ class Insight {
   void ended(const ProcessExit& exit, std::vector<Event>& events);
   void snapshot(const SnapshotEnd& end, std::vector<Event>& events);
   void changed(const ContextChange& change, std::vector<Event>& events);
-
-  void compare(const Event& event, std::vector<Event>& events);
+  void end(const SessionEnd& end, std::vector<Event>& events);
+  /// A run or a task.
+  template <class E>
+  void begin(const E& start);
 
   std::uint32_t cpus_;
   FindingBook book_;

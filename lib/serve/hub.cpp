@@ -82,14 +82,14 @@ void Hub::deliver(std::span<const Event> events, Clock::time_point now) {
   for (const Event& event : events) deliver(judged(event), now);
 }
 
-Spool::Judged Hub::judged(const Event& event) {
-  Spool::Judged judged{numbered(event), {}, false};
+RecentEvents::Judged Hub::judged(const Event& event) {
+  RecentEvents::Judged judged{numbered(event), {}, false};
   judged.owner = ownership_.owner_of(judged.event);
   judged.changed_user = ownership_.changed_user();
   return judged;
 }
 
-void Hub::deliver(const Spool::Judged& judged, Clock::time_point now) {
+void Hub::deliver(const RecentEvents::Judged& judged, Clock::time_point now) {
   const Event& event = judged.event;
   const Owner& owner = judged.owner;
   if (event.kind() == EventKind::kFinding) findings_.note(event, owner);
@@ -101,22 +101,22 @@ void Hub::deliver(const Spool::Judged& judged, Clock::time_point now) {
   });
 }
 
-std::vector<Spool::Viewer> Hub::viewers() const {
-  std::vector<Spool::Viewer> viewers;
+std::vector<RecentEvents::Viewer> Hub::viewers() const {
+  std::vector<RecentEvents::Viewer> viewers;
   for (const Place& each : viewers_) viewers.push_back(as_kept(each));
   return viewers;
 }
 
-std::vector<Spool::Viewer> Hub::take_changed() {
-  std::vector<Spool::Viewer> viewers;
+std::vector<RecentEvents::Viewer> Hub::take_changed() {
+  std::vector<RecentEvents::Viewer> viewers;
   for (const ViewerKey& key : std::exchange(changed_, {}))
     if (const auto found = viewers_.find(key); found != viewers_.end()) viewers.push_back(as_kept(*found));
   return viewers;
 }
 
-Spool::Viewer Hub::as_kept(const Place& place) const {
+RecentEvents::Viewer Hub::as_kept(const Place& place) const {
   const Viewer& viewer = place.second;
-  Spool::Viewer kept{place.first.sight, viewer.last, viewer.samples, viewer.started, viewer.ended};
+  RecentEvents::Viewer kept{place.first.sight, viewer.last, viewer.samples, viewer.started, viewer.ended};
   if (!viewer.filtered) return kept;
   const Filtered& filtered = *viewer.filtered;
   kept.filtered = {place.first.filtered, filtered.shared, filtered.rules, {}, filtered.filter.decided()};
@@ -124,7 +124,7 @@ Spool::Viewer Hub::as_kept(const Place& place) const {
   return kept;
 }
 
-void Hub::add(const Spool::Viewer& left, Clock::time_point now) {
+void Hub::add(const RecentEvents::Viewer& left, Clock::time_point now) {
   if (left.filtered && !restore(left, now)) return;
   Viewer& viewer = this->viewer({left.sight, left.filtered ? left.filtered->id : 0}).second;
   viewer.last = left.last;

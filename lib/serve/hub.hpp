@@ -24,12 +24,12 @@
 #include "serve/event_frame.hpp"
 #include "serve/filtered.hpp"
 #include "serve/for_others.hpp"
-#include "serve/kept_findings.hpp"
+#include "serve/restart_findings.hpp"
 #include "serve/limits.hpp"
 #include "serve/outbox.hpp"
 #include "serve/ownership.hpp"
 #include "serve/sight.hpp"
-#include "serve/spool.hpp"
+#include "serve/recent_events.hpp"
 
 namespace tracer::internal {
 
@@ -55,15 +55,15 @@ class Hub {
 
   void deliver(std::span<const Event> events, Clock::time_point now);
   /// The event as it is delivered, and whose it is. In the order of events.
-  Spool::Judged judged(const Event& event);
-  void deliver(const Spool::Judged& judged, Clock::time_point now);
+  RecentEvents::Judged judged(const Event& event);
+  void deliver(const RecentEvents::Judged& judged, Clock::time_point now);
 
   /// As of now.
-  std::vector<Spool::Viewer> viewers() const;
+  std::vector<RecentEvents::Viewer> viewers() const;
   /// Likewise those that have come or changed in another way than by events since the last call.
-  std::vector<Spool::Viewer> take_changed();
+  std::vector<RecentEvents::Viewer> take_changed();
   /// One that an earlier process had; what it sees is kept for its clients.
-  void add(const Spool::Viewer& viewer, Clock::time_point now);
+  void add(const RecentEvents::Viewer& viewer, Clock::time_point now);
   /// Closes frames whose time has come; forgets what nobody has asked for for a while.
   void tick(Clock::time_point now);
   /// When tick() has something to do. Absent: only when events come.
@@ -158,7 +158,7 @@ class Hub {
   using Place = Viewers::value_type;
 
   Place& viewer(const ViewerKey& key);
-  Spool::Viewer as_kept(const Place& place) const;
+  RecentEvents::Viewer as_kept(const Place& place) const;
   /// Those that may see what is this owner's.
   template <class F>
   void for_viewers_of(const Owner& owner, F&& f);
@@ -189,7 +189,7 @@ class Hub {
   std::uint64_t enter_stream(Filtered& filtered, const Outbox& outbox, std::optional<std::uint64_t> stream);
   Viewers::iterator forget(Viewers::iterator viewer);
   /// False: it is damaged.
-  bool restore(const Spool::Viewer& left, Clock::time_point now);
+  bool restore(const RecentEvents::Viewer& left, Clock::time_point now);
 
   const HostInfo host_;
   const ServeLimits limits_;

@@ -186,7 +186,7 @@ std::vector<Outbox*> Hub::end_filters(const std::function<bool(uid_t)>& is_meant
   return ended;
 }
 
-bool Hub::restore(const Spool::Viewer& left, Clock::time_point now) {
+bool Hub::restore(const RecentEvents::Viewer& left, Clock::time_point now) {
   const KeptFilter& kept = *left.filtered;
   if (kept.id == 0) return false;
   try {

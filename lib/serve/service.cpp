@@ -18,7 +18,7 @@
 #include <tracer/error.hpp>
 
 #include "base/folder.hpp"
-#include "serve/keeping.hpp"
+#include "serve/restart_keeping.hpp"
 #include "session/session_access.hpp"
 
 namespace tracer::internal {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "serve/keeping.hpp"
+#include "serve/restart_keeping.hpp"
 #include "serve/service.hpp"
 
 namespace tracer::internal {
@@ -35,8 +35,8 @@ void Service::take_newcomers() {
 void Service::go_on() {
   Keeping& keeping = *options_.keeping;
   const auto now = Clock::now();
-  if (const Spool::Left* const left = keeping.left()) {
-    for (const Spool::Viewer& each : left->viewers) hub_.add(each, now);
+  if (const RecentEvents::Left* const left = keeping.left()) {
+    for (const RecentEvents::Viewer& each : left->viewers) hub_.add(each, now);
     auto newcomer = left->newcomers.begin();
     for (std::size_t i = 0; i <= left->events.size(); ++i) {
       for (; newcomer != left->newcomers.end() && newcomer->first == i; ++newcomer) hub_.add(newcomer->second, now);
@@ -72,7 +72,7 @@ void Service::go_on() {
 }
 
 void Service::keep_viewers() {
-  const std::vector<Spool::Viewer> changed = hub_.take_changed();
+  const std::vector<RecentEvents::Viewer> changed = hub_.take_changed();
   if (options_.keeping && !changed.empty())
     options_.keeping->spool().append(changed, [this] { return hub_.viewers(); });
 }
@@ -83,14 +83,14 @@ void Service::deliver_round(const std::vector<std::uint64_t>& given) {
   const auto now = Clock::now();
   keep_viewers();
   if (!round_.empty()) {
-    std::vector<Spool::Judged> judged;
+    std::vector<RecentEvents::Judged> judged;
     judged.reserve(round_.size());
     for (const Event& event : round_) judged.push_back(hub_.judged(event));
     const bool is_kept = keeping->spool().append(judged, {keeping->side(), given}, [this] { return hub_.viewers(); });
     // What the queue has dropped has had its numbers, too.
     keeping->spool().go_to(before_ + taken_ + 1);
     if (!is_kept) keeping->spool().note_released(before_ + taken_);
-    for (const Spool::Judged& each : judged) hub_.deliver(each, now);
+    for (const RecentEvents::Judged& each : judged) hub_.deliver(each, now);
     feed_sinks(round_);
     round_.clear();
   }

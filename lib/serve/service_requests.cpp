@@ -17,7 +17,7 @@
 #include "base/json_text.hpp"
 #include "base/proc_stat.hpp"
 #include "serve/for_others.hpp"
-#include "serve/keeping.hpp"
+#include "serve/restart_keeping.hpp"
 #include "serve/own_things.hpp"
 #include "serve/service.hpp"
 

@@ -84,7 +84,7 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }) {
   contexts_->use(accounts_);
   // Whoever polls may be the one who reads the queue.
-  if (options_.reader == tracer::Reader::kPoll) outlets_.hurry();
+  if (options_.reader == tracer::ReaderMode::kPoll) outlets_.hurry();
 }
 
 /// Where the thread still runs, it has let go of the last reference itself.
@@ -107,7 +107,7 @@ void Reader::start() {
   }
   // Stopped before it started: finish here.
   if (state_.load() == State::kNew) return static_cast<void>(finish());
-  if (options_.reader != tracer::Reader::kOwnThread) return alarm_.ring();
+  if (options_.reader != tracer::ReaderMode::kOwnThread) return alarm_.ring();
   const std::lock_guard lock(thread_mutex_);
   thread_ = start_quiet_thread([self = shared_from_this()] { self->run(); });
 }
@@ -319,11 +319,11 @@ void Reader::stop_or_leave() noexcept {
 
 std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
   refuse_in_callback("poll()");
-  if (options_.reader == tracer::Reader::kOwnThread)
+  if (options_.reader == tracer::ReaderMode::kOwnThread)
     throw Error({ErrorCode::kContradiction,
                  0,
                  "poll() of a session that reads on its own thread",
-                 "make it with Reader::kPoll, or don't call poll()",
+                 "make it with ReaderMode::kPoll, or don't call poll()",
                  {}});
   if (finished_.load()) return 0;
   const Deadline until(timeout);
@@ -359,7 +359,7 @@ bool Reader::flush(milliseconds timeout, const std::function<bool()>& go_on) {
   // What is no record, such as the end of a label, is taken by a round that begins now.
   const std::uint64_t round_from_now = rounds_.value() + 1;
   for (Pause pause;;) {
-    if (options_.reader == tracer::Reader::kPoll) {
+    if (options_.reader == tracer::ReaderMode::kPoll) {
       std::unique_lock delivery(delivery_, std::defer_lock);
       if (delivery.try_lock_until(until.within(pause.next())) && take_turn(std::move(delivery)) != 0) pause = Pause();
     } else {
@@ -539,7 +539,7 @@ Queue Reader::queue(QueueOptions options) {
 /// Waits for `queue_fd`, and reads meanwhile where nobody else does.
 void Reader::drive(milliseconds timeout, int queue_fd) {
   refuse_in_callback("waiting for a queue");
-  if (options_.reader == tracer::Reader::kPoll) {
+  if (options_.reader == tracer::ReaderMode::kPoll) {
     poll_beside(timeout, queue_fd);
   } else {
     wait_for(queue_fd, timeout);

@@ -24,6 +24,8 @@ def compilations(build):
     would compile it alone."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source, command = entry["file"], entry["command"]
+        if "/cmake_pch." in source:
+            continue
         output = re.search(r" -o (\S+)", command).group(1)
         together = re.findall(r'^#include "(.*)"', pathlib.Path(source).read_text(), re.M) if "/Unity/" in source else [source]
         for each in together:

@@ -8,7 +8,6 @@ PLACES = (
     ("/run/tracer/tracer.sock, /run/tracer/admin.sock", "The sockets of the service: for everybody, and for root."),
     ("/var/lib/tracer", "Recordings of the service, where the configuration asks for them."),
     ("~/.local/state/tracer/history.db", "What your own runs and tasks took, see **tracerd-history**(1)."),
-    ("share/tracer/rules", "Beside the folder of tracerd: the built-in rules, to read."),
     ("share/doc/tracerd", "Beside the folder of tracerd: the pages that these texts call docs/NAME.md."),
 )
 VARIABLES = (

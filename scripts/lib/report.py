@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the steps came to: a line for each, notes, and the sum."""
+import contextlib
 import dataclasses
+import pathlib
 import re
 import subprocess
 import sys
@@ -99,9 +101,31 @@ class Report:
         """Runs a command to its end, its output into a log, and adds what came of it."""
         begin = time.monotonic()
         with open(self.log_of(name), "w", encoding="utf-8") as log:
-            result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log,
-                                    stderr=subprocess.STDOUT, check=False, **options)
-        return self.finish(name, result.returncode, time.monotonic() - begin)
+            status = self.watch(name, command, log, **options)
+        return self.finish(name, status, time.monotonic() - begin)
+
+    def watch(self, name, command, log, **options):
+        """Runs a command; meanwhile a terminal shows its name, and how far a build is. Its status."""
+        with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                              **options) as process:
+            try:
+                while sys.stdout.isatty():
+                    at = re.findall(r"^\[\d+/\d+\]", pathlib.Path(log.name).read_text(errors="replace"), re.M)[-1:]
+                    self.show(" ".join([name, *at]))
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        return process.wait(1)
+                return process.wait()
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                self.show("")
+
+    def show(self, text):
+        """On a terminal, until something else is printed."""
+        if sys.stdout.isatty():
+            with self.lock:
+                print(f"\r\x1b[K{text}", end="\r", flush=True)
 
     def finish(self, name, status, seconds):
         """Adds what a step's log says."""

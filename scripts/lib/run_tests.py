@@ -23,10 +23,13 @@ FUZZ_SECONDS = int(os.environ.get("TRACER_FUZZ_SECONDS", 20))
 KERNELS = os.environ.get("TRACER_KERNELS", "5.10 sid 6.1 6.12").split()
 MINUTES = float(os.environ.get("TRACER_TEST_MINUTES", 600))  # What would take longer waits for its turn in a later run.
 # On two CPUs, with their builds: how long steps take that never ran here.
-TYPICAL_MINUTES = {"package": 3, "asan": 25, "tsan": 25, "fuzz": 8, "engines": 12, "deb and tarball": 4, "wheel": 5,
+TYPICAL_MINUTES = {"build": 5, "unit": 1, "fault": 0.2, "c interface": 0.5, "kernel, ground truth, essential": 1,
+                   "command line, essential": 1, "python package, essential": 1.5, "package": 3, "asan": 25, "tsan": 25, "fuzz": 8, "engines": 12, "deb and tarball": 4, "wheel": 5,
                    "other Pythons": 8, "documents": 4, "attacks": 4, "kernel, ground truth": 7, "command line": 12, "python package": 7}
 EMULATED_MINUTES = 8
 
+ESSENTIAL_STEPS = ("unit", "fault", "kernel, ground truth, essential", "command line, essential", "c interface",
+                   "python package, essential")
 MACHINE_DIED = "the emulated machine died"  # As tests/kernel/emulate says it.
 
 # Words in the doctest suites of tests/kernel.
@@ -50,7 +53,8 @@ def c_tests(preset):
 
 class TestRun:
     def __init__(self, arguments):
-        self.quick = arguments.what == "quick"
+        self.full = arguments.what == "full"
+        self.documents = arguments.what != "quick"
         self.stamps = Stamps(ignore=arguments.all)
         logs = ROOT / "build/test-logs"
         logs.mkdir(parents=True, exist_ok=True)
@@ -61,6 +65,7 @@ class TestRun:
         self.python = None  # The interpreter that the tests of the Python package run under.
 
     def run(self):
+        self.say_what_runs()
         try:
             self.python = python_package.tests_environment()
         except python_package.NotThere as error:
@@ -71,29 +76,42 @@ class TestRun:
         try:
             self.background.start(self.steps_that_need_no_quiet())
             self.on_this_machine()
-            if not self.quick:
+            if self.full:
                 # An emulated machine keeps less than one CPU busy: what needs no quiet is built and run beside it.
                 with ThreadPoolExecutor(1) as beside:
                     kernels = beside.submit(self.emulated_kernels)
                     self.slow_steps()
                     kernels.result()
+            elif self.documents and self.python:
+                self.take_turns(*self.documents_step())
             self.background.collect()
         finally:
             self.background.end()
         self.report.end()
 
+    def say_what_runs(self):
+        steps = ["build", *ESSENTIAL_STEPS, *["documents"] * self.documents]
+        if self.full:
+            print("scripts/test full: all that this machine has not seen pass: hours"
+                  + f", but at most {MINUTES:.0f} minutes" * (MINUTES < 600), flush=True)
+            return
+        minutes = sum(self.stamps.minutes(step, TYPICAL_MINUTES[step]) for step in steps)
+        print(f"{', '.join(steps)}: about {max(minutes, 1):.0f} minutes", flush=True)
+
     def build(self, preset, *targets):
         """A build that fails ends the run, as there is nothing to test."""
         more = python_package.configuration(self.python) if preset == "dev" else []
+        begin = self.report.minutes()
         self.must_build(preset, ["cmake", "--preset", preset, *more],
                         ["cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else [])])
+        if preset == "dev":
+            self.stamps.note_run("build", self.report.minutes() - begin)
 
     def must_build(self, what, *commands):
         log = self.report.log_of(f"build_{what}")
         politely = [] if what == "dev" else ["nice", "-n", "19"]
         with open(log, "w", encoding="utf-8") as file:
-            good = all(subprocess.run([*politely, *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file,
-                                      stderr=subprocess.STDOUT, check=False).returncode == 0 for command in commands)
+            good = all(self.report.watch(f"build {what}", [*politely, *command], file, cwd=ROOT) == 0 for command in commands)
         if not good:
             print(f"building '{what}' failed; {log} ends:")
             print("\n".join(log.read_text(errors="replace").split("\n")[-40:]))
@@ -103,6 +121,8 @@ class TestRun:
     def steps_that_need_no_quiet(self):
         steps = [("readme", [ROOT / "scripts/check_readme"], None), ("format", [ROOT / "scripts/check_format"], None)]
         steps.append(("scripts", [sys.executable, "-m", "unittest", "discover", "-s", ROOT / "tests/scripts"], None))
+        if not self.full:
+            return steps
         if tidy.changed_sources(ROOT, self.stamps):
             seconds = (MINUTES - self.report.minutes()) * 60
             steps.append(("clang-tidy", [ROOT / "scripts/check_tidy", f"--seconds={seconds:.0f}", f"--turn={commits()}",
@@ -113,8 +133,8 @@ class TestRun:
 
     def on_this_machine(self):
         dev = ROOT / "build/dev"
-        self.report.step("unit", [dev / "tests/unit/unit_tests"])
-        self.report.step("fault", [dev / "tests/fault/fault_tests"])
+        for name in ("unit", "fault"):
+            self.timed(name, lambda named: self.report.step(named, [dev / f"tests/{named}/{named}_tests"]))
         self.cases("kernel, ground truth", doctest_cases(dev / "tests/kernel/kernel_tests"),
                    lambda case: "essential" in case.words, artifacts.of_this_kernel(ROOT))
         self.cases("command line", unittest_cases(ROOT / "tests/cli"),
@@ -128,7 +148,7 @@ class TestRun:
     def cases(self, name, cases, is_essential, parts, **options):
         """The essential ones in each run; the others where they have not passed and the time suffices."""
         cases = list(cases)
-        whole = not self.quick and not self.as_passed(name, parts) and self.in_time(name)
+        whole = self.full and not self.as_passed(name, parts) and self.in_time(name)
         chosen = cases if whole else [case for case in cases if is_essential(case)]
         outcome = self.timed(name if whole else f"{name}, essential", lambda named: run_cases(
             self.report, named, chosen, self.background.pause, self.background.resume, **options))
@@ -146,8 +166,8 @@ class TestRun:
 
     def c_interface(self):
         parts = artifacts.of_c_interface(ROOT)
-        if not self.as_passed("c interface", parts) and self.report.step("c interface", c_tests("dev")).clean:
-            self.stamps.record("c interface", parts)
+        if not self.as_passed("c interface", parts):
+            self.stamped("c interface", parts, [self.timed("c interface", lambda name: self.report.step(name, c_tests("dev")))])
 
     def python_modules(self):
         """Two modules at a time; one that has passed with the same package, helpers and tests is not run again, but for those of
@@ -155,7 +175,7 @@ class TestRun:
         variables = os.environ | python_package.test_variables(ROOT / "build/dev")
         chosen = {}
         for module, classes in python_package.modules(self.python, variables).items():
-            if module in python_package.SLOW or self.quick and module not in python_package.QUICK:
+            if module in python_package.SLOW or not self.full and module not in python_package.QUICK:
                 continue
             parts = artifacts.of_python_module(ROOT, module)
             if module in python_package.QUICK or not self.stamps.passed_on(f"python {module}", parts):
@@ -194,16 +214,21 @@ class TestRun:
                 name, command, env=os.environ | {"TRACERD": str(ROOT / "build/dev/tracerd")})])
             parts[name] = artifacts.of_attacks(ROOT)
         if self.python:
-            tests = ROOT / "tests"
-            environment = os.environ | python_package.test_variables(ROOT / "build/dev")
             for name, of_step, command in (
-                    ("wheel", artifacts.of_wheel(ROOT), [self.python, tests / "python/test_wheel.py"]),
-                    ("other Pythons", artifacts.of_other_pythons(ROOT), [sys.executable, tests / "python/test_pythons.py"]),
-                    ("documents", artifacts.of_documents(ROOT), [self.python, tests / "docs/run.py"])):
-                steps[name] = lambda parts, name=name, command=command: self.stamped(
-                    name, parts, [self.report.step(name, command, env=environment)])
-                parts[name] = of_step
+                    ("wheel", artifacts.of_wheel(ROOT), [self.python, ROOT / "tests/python/test_wheel.py"]),
+                    ("other Pythons", artifacts.of_other_pythons(ROOT), [sys.executable, ROOT / "tests/python/test_pythons.py"])):
+                steps[name], parts[name] = self.python_step(name, command), of_step
+            for own, other in zip((steps, parts), self.documents_step()):
+                own.update(other)
         self.take_turns(steps, parts)
+
+    def python_step(self, name, command):
+        environment = os.environ | python_package.test_variables(ROOT / "build/dev")
+        return lambda parts: self.stamped(name, parts, [self.report.step(name, command, env=environment)])
+
+    def documents_step(self):
+        return ({"documents": self.python_step("documents", [self.python, ROOT / "tests/docs/run.py"])},
+                {"documents": artifacts.of_documents(ROOT)})
 
     def take_turns(self, steps, parts):
         """Runs what has not passed with these parts, as much of it as the time allows; all has its turn."""
@@ -297,8 +322,8 @@ class TestRun:
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/test", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=["quick"], help="without sanitizers, fuzzing and emulated kernels")
-    parser.add_argument("--all", action="store_true", help="also what has passed on this machine as it is")
+    parser.add_argument("what", nargs="?", choices=["quick", "full"], help="without documents; with all that takes hours")
+    parser.add_argument("--all", action="store_true", help="of full: also what has passed on this machine as it is")
     parser.add_argument("--flakes", action="store_true", help="only report how often tests needed a second try here")
     arguments = parser.parse_args()
     if arguments.flakes:

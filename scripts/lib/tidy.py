@@ -19,7 +19,9 @@ AT_ONCE = 20
 
 
 # What clang does not know, which is of use only for sources that are compiled together.
-GCC_ONLY = re.compile(r" (?:-Wno-subobject-linkage|--param=inline-unit-growth=\d+)")
+# What clang-tidy does not know, and what would hide that a source lacks an include.
+GCC_ONLY = re.compile(r" (?:-Wno-subobject-linkage|-Wno-restrict|-Wno-stringop-overflow|--param=inline-unit-growth=\d+|-Winvalid-pch"
+                      r"|-include \S+/cmake_pch\.hxx)")
 
 
 @functools.cache

@@ -177,7 +177,7 @@ void run_with_seed(std::uint64_t seed) {
   const Faulty faulty = with_faults(tree.records, dice);
 
   SessionOptions options;
-  options.reader = Reader::kPoll;
+  options.reader = ReaderMode::kPoll;
   options.max_processes = dice.one_in(3) ? 5 : 1000;
   if (dice.one_in(3)) options.filter.include_exe("tool1");
   if (dice.one_in(3)) options.filter.exclude_exe("tool2");

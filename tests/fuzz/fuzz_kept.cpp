@@ -14,13 +14,13 @@
 #include <tracer/host.hpp>
 
 #include "base/unique_fd.hpp"
-#include "serve/said.hpp"
-#include "serve/spool.hpp"
+#include "serve/restart_said.hpp"
+#include "serve/recent_events.hpp"
 
 namespace {
 
+using tracer::internal::RecentEvents;
 using tracer::internal::Said;
-using tracer::internal::Spool;
 using tracer::internal::UniqueFd;
 
 constexpr off_t kFirstHalf = 4096;
@@ -41,7 +41,7 @@ void write_at(int memory, const void* bytes, std::size_t size, off_t at) {
 
 /// Each entry: its kind, two bytes of its size, and its bytes.
 void read_spool(std::span<const std::uint8_t> input) {
-  static const Spool empty(tracer::this_host());
+  static const RecentEvents empty(tracer::this_host());
   static const HalfHead before = [] {
     HalfHead head;
     if (::pread(empty.memory(), &head, sizeof head, kFirstHalf) != sizeof head) std::abort();
@@ -60,10 +60,10 @@ void read_spool(std::span<const std::uint8_t> input) {
     input = input.subspan(3 + size);
   }
   write_at(empty.memory(), &head, sizeof head, kFirstHalf);
-  auto left = Spool::read(empty.memory());
+  auto left = RecentEvents::read(empty.memory());
   if (!left) return;
   // Who goes on with it can write.
-  Spool next(tracer::this_host(), UniqueFd(::dup(empty.memory())), *left);
+  RecentEvents next(tracer::this_host(), UniqueFd(::dup(empty.memory())), *left);
   if (next.next() != left->next) std::abort();
 }
 

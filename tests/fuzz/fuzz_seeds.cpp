@@ -18,7 +18,7 @@
 #include "rules/builtin_rules.hpp"
 #include "rules/secrets/secret_rules_reader.hpp"
 #include "sample_events.hpp"
-#include "serve/spool.hpp"
+#include "serve/recent_events.hpp"
 #include "stream/frame_encoder.hpp"
 #include "stream/stream_header.hpp"
 #include "temp_file.hpp"
@@ -161,14 +161,14 @@ void lines(Folder folder) {
 /// Entries of a spool with their checksums, and what clients have said.
 void kept(Folder folder) {
   using namespace tracer::internal;
-  Spool spool(tracer::HostInfo{});
-  std::vector<Spool::Judged> judged;
+  RecentEvents spool(tracer::HostInfo{});
+  std::vector<RecentEvents::Judged> judged;
   for (const tracer::Event& event : sample_events::all()) judged.push_back({event, {}, false});
-  const auto nobody = [] { return std::vector<Spool::Viewer>(); };
-  Spool::Viewer viewer{Sight{.owners = {1000}}, 1, 0, 1, 0};
+  const auto nobody = [] { return std::vector<RecentEvents::Viewer>(); };
+  RecentEvents::Viewer viewer{Sight{.owners = {1000}}, 1, 0, 1, 0};
   viewer.filtered = KeptFilter{
       9, true, text_of(tracer::Filter().include_uid(1000)), {11}, {{{1, 10, Selection::kSelected}}, {}, {}, {77}}};
-  spool.append(std::vector<Spool::Viewer>{viewer}, nobody);
+  spool.append(std::vector<RecentEvents::Viewer>{viewer}, nobody);
   spool.append(judged, {7, {100}}, nobody);
   Bytes bytes(64u << 10);
   bytes.resize(static_cast<std::size_t>(::pread(spool.memory(), bytes.data(), bytes.size(), 4096 + 16)));

@@ -20,7 +20,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   tracer::SessionOptions options;
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   options.max_processes = 8;
   options.read_engine_notes = false;
   options.max_announcements = 4;

@@ -18,7 +18,7 @@ def mounts():
 
 
 def reported():
-    """The hierarchy whose cgroups tracerd reports (docs/design.md)."""
+    """The hierarchy whose cgroups tracerd reports (docs/kernel-side.md)."""
     found = list(mounts())
     for wanted in ("memory", "pids"):
         for folder, controllers in found:

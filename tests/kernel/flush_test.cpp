@@ -28,7 +28,7 @@ void run(const std::vector<std::string>& words) {
   ::waitpid(pid, nullptr, 0);
 }
 
-tracer::SessionOptions own_tree(tracer::Reader reader) {
+tracer::SessionOptions own_tree(tracer::ReaderMode reader) {
   tracer::SessionOptions options;
   options.filter.include_tree(::getpid());
   options.families = {};
@@ -51,7 +51,7 @@ std::size_t exits_in(const std::filesystem::path& file, int exit_code) {
 TEST_CASE("a process that was waited for has been reported when flush() returns" *
           doctest::test_suite("waits essential")) {
   constexpr int kRounds = 50;
-  for (const auto reader : {tracer::Reader::kOwnThread, tracer::Reader::kPoll}) {
+  for (const auto reader : {tracer::ReaderMode::kOwnThread, tracer::ReaderMode::kPoll}) {
     tracer::Session session(own_tree(reader));
     std::atomic<int> starts{0};
     std::atomic<int> exits{0};
@@ -77,7 +77,7 @@ TEST_CASE("many threads flush while they fork: each finds its own in the recordi
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::filesystem::path file = std::filesystem::path(folder) / "recording";
   {
-    tracer::Session session(own_tree(tracer::Reader::kOwnThread));
+    tracer::Session session(own_tree(tracer::ReaderMode::kOwnThread));
     const tracer::SinkHandle sink = session.add_sink(tracer::recording_sink(file, session.host()));
     session.start();
     std::atomic<int> wrong{0};

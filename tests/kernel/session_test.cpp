@@ -53,7 +53,7 @@ TEST_CASE("with a tiny ring events are lost and counted, and the sums are still 
           doctest::test_suite("native")) {
   tracer::SessionOptions options;
   options.ring_bytes = 4096;
-  options.reader = tracer::Reader::kPoll;  // Nobody polls until the end.
+  options.reader = tracer::ReaderMode::kPoll;  // Nobody polls until the end.
   const Capture capture = trace(truth::call("many_forks", {"400"}), std::move(options));
   REQUIRE(capture.totals.size() == 1);
   CHECK(capture.totals[0].ended == 401);

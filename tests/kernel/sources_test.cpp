@@ -65,7 +65,7 @@ class OfAService final : public conformance::RealProcesses {
  private:
   static SessionOptions session_options() {
     SessionOptions options;
-    options.reader = Reader::kOwnThread;
+    options.reader = ReaderMode::kOwnThread;
     options.families.clear();
     return options;
   }

@@ -70,7 +70,7 @@ int watch_by_polling(const Arguments& a) {
   tracer::Command command(std::move(command_options));
   tracer::SessionOptions options;
   options.tiers = {tracer::Tier::kProc};
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   options.command_pid = command.pid();
   options.filter.include_tree(command.pid());
   tracer::Session session(std::move(options));

@@ -45,7 +45,7 @@ archive=$(find "$prefix" -name libtracer.a)
 pc=$(find "$prefix" -name tracer.pc)
 libdir_c=$(dirname "$(find "$prefix" -name libtracer-c.so)")
 for needed in "$library" "$archive" "$pc" "$prefix/bin/tracerd" "$prefix/libexec/tracer/tracer-gpu" "$prefix/include/tracer/tracer.hpp" \
-    "$prefix/include/tracer/version.hpp" "$prefix/share/tracer/rules/tools.toml" "$prefix/include/tracer.h" \
+    "$prefix/include/tracer/version.hpp" "$prefix/include/tracer.h" \
     "$prefix/include/tracer/fields.h" "$prefix/include/tracer/arrow.h" "$libdir_c/libtracer-c.so" "$libdir_c/pkgconfig/tracer-c.pc"; do
     [[ -e $needed ]] || fail "not installed: ${needed:-the library, the archive or tracer.pc}"
 done

@@ -129,13 +129,9 @@ class Contents(WithFolder):
         changes, = made.glob("*.changes")
         self.assertEqual(output_of("lintian", "--allow-root", "--tag-display-limit", "0", changes), "")
 
-    def test_rules_and_example_are_those_of_the_sources(self):
-        extracted = self.extracted("tracerd")
-        for installed, source in (("usr/share/tracer/rules", "rules"), ("etc/tracer", "packaging")):
-            for path in (extracted / installed).iterdir():
-                self.assertEqual(path.read_bytes(), (ROOT / source / path.name).read_bytes(), path)
-        self.assertEqual({path.name for path in (extracted / "usr/share/tracer/rules").iterdir()},
-                         {path.name for path in (ROOT / "rules").glob("*.toml")})
+    def test_the_example_is_that_of_the_sources(self):
+        for path in (self.extracted("tracerd") / "etc/tracer").iterdir():
+            self.assertEqual(path.read_bytes(), (ROOT / "packaging" / path.name).read_bytes(), path)
         self.assertEqual(output_of("dpkg-deb", "-I", debs["tracerd"], "conffiles"), "/etc/tracer/tracerd.toml\n")
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")

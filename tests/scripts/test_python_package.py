@@ -62,9 +62,9 @@ class Steps(support.TestCase):
         self.parts = {"test_a": {"_core": "1"}, "test_b": {"_core": "1"}, "test_wheel": {"_core": "1"}}
         self.code = {name: "pass" for name in self.parts}
 
-    def ran(self, quick=False):
+    def ran(self, full=True):
         test_run = run_tests.TestRun.__new__(run_tests.TestRun)
-        test_run.quick, test_run.python = quick, sys.executable
+        test_run.full, test_run.python = full, sys.executable
         test_run.stamps = Stamps(self.folder / "stamps")
         test_run.report = Report(self.folder, Flakes(self.folder))
         test_run.background = unittest.mock.Mock()
@@ -97,7 +97,7 @@ class Steps(support.TestCase):
         self.assertEqual(self.ran(), ["test_a", "test_b"])
 
     def test_the_quick_loop_has_few(self):
-        self.assertEqual(self.ran(quick=True), ["test_b"])
+        self.assertEqual(self.ran(full=False), ["test_b"])
 
 
 class OtherPythons(support.TestCase):

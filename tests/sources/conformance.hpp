@@ -95,7 +95,7 @@ void tells_a_story() {
   Work did;
   if constexpr (!World::kLive) did = work(world, nullptr);
   tracer::SessionOptions options = options_with(tracer::Filter().include_tree(world.root()));
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   const auto session = world.open(std::move(options));
   CHECK(session->tier() == World::kTier);
   CHECK(session->fd() >= 0);
@@ -161,7 +161,7 @@ void tells_late_subscribers_what_lives() {
   World world;
   const pid_t lived = world.begin();
   tracer::SessionOptions options = options_with(tracer::Filter().include_tree(world.root()));
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   const auto session = world.open(std::move(options));
   session->start();
   const Work did = work(world, session.get());
@@ -181,7 +181,7 @@ void answers_what_lives() {
   World world;
   const pid_t lived = world.begin();
   tracer::SessionOptions options = options_with(tracer::Filter().include_tree(world.root()));
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   options.families = {tracer::Family::kWaits};
   const auto session = world.open(std::move(options));
   const Heard heard(*session);
@@ -227,7 +227,7 @@ void takes_what_callers_say() {
   World world;
   const pid_t lived = world.begin();
   tracer::SessionOptions options = options_with(tracer::Filter().include_tree(world.root()));
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   const auto session = world.open(std::move(options));
   const Heard heard(*session);
   tracer::Context context;

@@ -41,7 +41,7 @@ inline std::vector<tracer::EventKind> kinds_of(const std::vector<tracer::Event>&
 /// Options of a session that the test polls.
 inline tracer::SessionOptions polled() {
   tracer::SessionOptions options;
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   return options;
 }
 
@@ -118,7 +118,7 @@ class Stages {
 class Polled {
  public:
   explicit Polled(tracer::SessionOptions options = {}) {
-    options.reader = tracer::Reader::kPoll;
+    options.reader = tracer::ReaderMode::kPoll;
     auto owned = std::make_unique<wire::WireSource>();
     source = owned.get();
     session = std::make_unique<tracer::Session>(tracer::Source(std::move(owned)), std::move(options));

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 inline tracer::SessionOptions polled() {
   tracer::SessionOptions options;
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   return options;
 }
 

@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-SessionOptions with(Reader reader) {
+SessionOptions with(ReaderMode reader) {
   SessionOptions options;
   options.reader = reader;
   return options;
@@ -44,7 +44,7 @@ class LabelSource final : public wire::ControlledSource {
 }  // namespace
 
 TEST_CASE("a session that was asked to stop before its start ends with that") {
-  for (const Reader reader : {Reader::kPoll, Reader::kOwnThread}) {
+  for (const ReaderMode reader : {ReaderMode::kPoll, ReaderMode::kOwnThread}) {
     auto owned = std::make_unique<wire::WireSource>();
     owned->push(wire::start_record({.pid = 42, .start_ns = 1000}));
     Session session(Source(std::move(owned)), with(reader));
@@ -64,7 +64,7 @@ TEST_CASE("a session that was asked to stop before its start ends with that") {
 }
 
 TEST_CASE("a poll ends a session that was asked to stop and never started") {
-  Session session(Source(std::make_unique<wire::WireSource>()), with(Reader::kPoll));
+  Session session(Source(std::make_unique<wire::WireSource>()), with(ReaderMode::kPoll));
   Queue queue = session.queue();
   session.request_stop();
   CHECK(queue.wait(milliseconds(-1)));
@@ -76,7 +76,7 @@ TEST_CASE("a poll ends a session that was asked to stop and never started") {
 
 TEST_CASE("a label that is set before the start is set, and none after the end") {
   std::vector<std::uint32_t> contexts;
-  Session session(Source(std::make_unique<LabelSource>(contexts)), with(Reader::kPoll));
+  Session session(Source(std::make_unique<LabelSource>(contexts)), with(ReaderMode::kPoll));
   const ThreadLabel early = session.label_thread({.task_id = "early"});
   CHECK(contexts.size() == 1);
   session.start();
@@ -91,7 +91,7 @@ TEST_CASE("a label that is set before the start is set, and none after the end")
 TEST_CASE("what is announced before the start holds") {
   auto owned = std::make_unique<wire::WireSource>();
   wire::WireSource& source = *owned;
-  Session session(Source(std::move(owned)), with(Reader::kPoll));
+  Session session(Source(std::move(owned)), with(ReaderMode::kPoll));
   std::vector<std::string> tasks;
   const Subscription exits = session.on<ProcessExit>(
       [&](const ProcessExit& exit) { tasks.push_back(exit.process->context->task.value_or("-")); });
@@ -112,7 +112,7 @@ TEST_CASE("what a label fails to be set for takes no room") {
       throw Error({ErrorCode::kInvalidArgument, 0, "no room", {}, {}});
     }
   };
-  SessionOptions options = with(Reader::kPoll);
+  SessionOptions options = with(ReaderMode::kPoll);
   options.max_contexts = 2;
   Session session(Source(std::make_unique<FullSource>()), options);
   session.start();

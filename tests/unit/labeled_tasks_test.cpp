@@ -72,7 +72,7 @@ class Labeled {
     auto source = std::make_unique<LabelSource>(said_);
     wire_ = source.get();
     SessionOptions options;
-    options.reader = Reader::kPoll;
+    options.reader = ReaderMode::kPoll;
     session_.emplace(tracer::Source(std::move(source)), options);
     finishes_ = session_->on<TaskFinish>([this](const TaskFinish& finish) { finished.push_back(finish); });
     session_->start();
@@ -253,7 +253,7 @@ TEST_CASE("labels of a session that is gone do nothing") {
 }
 
 TEST_CASE("a forked child may destroy its copy of a running session, and the parent's goes on") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     testing::FakeSource source;
     SessionOptions options;
     options.reader = reader;

@@ -41,7 +41,7 @@ class Endless final : public wire::WireSource {
 
 TEST_CASE("what lies in the ring when a session ends is read for some seconds, then left and counted") {
   auto source = std::make_unique<Endless>(true);
-  tracer::Session session(tracer::Source(std::move(source)), {.reader = tracer::Reader::kPoll});
+  tracer::Session session(tracer::Source(std::move(source)), {.reader = tracer::ReaderMode::kPoll});
   session.start();
   session.stop();
   CHECK(session.statistics().losses.at("left_unread") == 7);
@@ -50,7 +50,7 @@ TEST_CASE("what lies in the ring when a session ends is read for some seconds, t
 TEST_CASE("a source that leaves nothing unread is read to its end") {
   auto source = std::make_unique<Endless>(false);
   Endless& endless = *source;
-  tracer::Session session(tracer::Source(std::move(source)), {.reader = tracer::Reader::kPoll});
+  tracer::Session session(tracer::Source(std::move(source)), {.reader = tracer::ReaderMode::kPoll});
   session.start();
   session.stop();
   CHECK(endless.drains_ == 800);
@@ -68,7 +68,7 @@ TEST_CASE("many files of processes that live on are delivered part by part, to s
     for (std::uint64_t i = 0; i < kFiles; ++i)
       source->push(wire::file_use_record(who, {.inode = 100 + i, .reads = true, .path = "/d/" + std::to_string(i)}));
   }
-  tracer::Session session(tracer::Source(std::move(source)), {.reader = tracer::Reader::kPoll});
+  tracer::Session session(tracer::Source(std::move(source)), {.reader = tracer::ReaderMode::kPoll});
   auto written = std::make_shared<session_tools::HeldSink::Shared>();
   const tracer::SinkHandle sink = session.add_sink(std::make_unique<session_tools::HeldSink>(written));
   std::map<std::uint32_t, std::uint64_t> files;

@@ -64,7 +64,7 @@ TEST_CASE("an announcement may last as long as a number can say, and not end bef
 TEST_CASE("the longest interval between snapshots has none but the last") {
   int snapshots = 0;
   SessionOptions options;
-  options.reader = Reader::kPoll;
+  options.reader = ReaderMode::kPoll;
   options.sample_interval = kEndless;
   Session session(Source(std::make_unique<SnapshotSource>(snapshots)), options);
   session.start();

@@ -286,13 +286,13 @@ TEST_CASE("a service that goes on knows what filters had taken in") {
   CHECK(before.hub.take_changed().size() == 1);
   before.say({exit(process(2))});
   Service next;
-  for (const Spool::Viewer& each : before.hub.viewers()) next.hub.add(each, Clock::now());
+  for (const RecentEvents::Viewer& each : before.hub.viewers()) next.hub.add(each, Clock::now());
   // It had no kernel side to ask what its parent was.
   next.say({exit(process(3, 2)), start(process(4, 1)), start(process(5))});
   Subscriber again(next.hub, next.charges, kAliceSees, {.from = 3, .stream = one.joined.stream});
   CHECK(again.joined.missed == 0);
   CHECK(again.told() == Told{"process_exit 3", "process_start 4"});
-  Spool::Viewer damaged = before.hub.viewers().back();
+  RecentEvents::Viewer damaged = before.hub.viewers().back();
   REQUIRE(damaged.filtered);
   damaged.filtered->rules = "[7]";
   damaged.filtered->id += 1;

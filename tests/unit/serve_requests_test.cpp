@@ -50,7 +50,7 @@ struct Running {
   std::string path() const { return (folder.folder() / "s.sock").string(); }
   static SessionOptions session_options() {
     SessionOptions options;
-    options.reader = tracer::Reader::kOwnThread;
+    options.reader = tracer::ReaderMode::kOwnThread;
     return options;
   }
   template <class Condition>

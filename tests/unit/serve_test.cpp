@@ -22,7 +22,7 @@
 #include "serve/charges.hpp"
 #include "serve/for_others.hpp"
 #include "serve/hub.hpp"
-#include "serve/kept_findings.hpp"
+#include "serve/restart_findings.hpp"
 #include "serve/listener.hpp"
 #include "serve/outbox.hpp"
 #include "serve/own_things.hpp"

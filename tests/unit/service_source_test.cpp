@@ -31,7 +31,7 @@ SessionOptions by_service(const FakeService& service, Filter filter = {}) {
   options.tiers = {Tier::kService};
   options.service_socket = service.socket();
   options.filter = std::move(filter);
-  options.reader = Reader::kPoll;
+  options.reader = ReaderMode::kPoll;
   return options;
 }
 
@@ -520,7 +520,7 @@ TEST_CASE("the first tier that works is taken, and what was wrong with the other
 
 TEST_CASE("connect() is a source of all that the service shows") {
   FakeService service;
-  Session session(connect(service.socket()), {.reader = Reader::kPoll});
+  Session session(connect(service.socket()), {.reader = ReaderMode::kPoll});
   CHECK(session.tier() == Tier::kService);
   std::size_t count = 0;
   const auto subscription = session.on_any([&](const Event&) { ++count; });

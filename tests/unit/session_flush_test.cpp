@@ -31,7 +31,7 @@ namespace {
 
 constexpr milliseconds kForever{-1};
 
-SessionOptions with(Reader reader) {
+SessionOptions with(ReaderMode reader) {
   SessionOptions options;
   options.reader = reader;
   return options;
@@ -62,8 +62,8 @@ class UnfinishedSource final : public wire::WireSource {
 }  // namespace
 
 TEST_CASE("what happened before flush() was delivered when it returns") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
-    CAPTURE(reader == Reader::kPoll);
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
+    CAPTURE(reader == ReaderMode::kPoll);
     FakeSource source;
     Session session(source.source(), with(reader));
     std::atomic<int> seen{0};
@@ -91,7 +91,7 @@ TEST_CASE("what happened before flush() was delivered when it returns") {
 }
 
 TEST_CASE("flush() of a session that was asked to stop, whose source ended, or that never started") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     FakeSource source;
     Session session(source.source(), with(reader));
     std::atomic<int> seen{0};
@@ -119,7 +119,7 @@ TEST_CASE("flush() of a session that was asked to stop, whose source ended, or t
 }
 
 TEST_CASE("flush() inside a callback says so") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     FakeSource source;
     Session session(source.source(), with(reader));
     std::atomic<int> refused{0};
@@ -138,8 +138,8 @@ TEST_CASE("flush() inside a callback says so") {
 }
 
 TEST_CASE("flush() gives up when its time has passed or it is told to, while a callback holds the session up") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
-    CAPTURE(reader == Reader::kPoll);
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
+    CAPTURE(reader == ReaderMode::kPoll);
     FakeSource source;
     Session session(source.source(), with(reader));
     std::atomic<bool> in_callback{false};
@@ -151,7 +151,7 @@ TEST_CASE("flush() gives up when its time has passed or it is told to, while a c
     session.start();
     source.push(build::exit(1));
     std::thread poller([&] {
-      if (reader == Reader::kPoll) session.poll(kForever);
+      if (reader == ReaderMode::kPoll) session.poll(kForever);
     });
     wait_until([&] { return in_callback.load(); });
     source.push(build::exit(2));
@@ -171,7 +171,7 @@ TEST_CASE("flush() gives up when its time has passed or it is told to, while a c
 }
 
 TEST_CASE("flush() waits for a record that is not whole yet, though nobody reports that it is") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     std::atomic<bool> whole{false};
     auto source = std::make_unique<UnfinishedSource>(whole);
     UnfinishedSource& wire = *source;
@@ -192,7 +192,7 @@ TEST_CASE("flush() waits for a record that is not whole yet, though nobody repor
 }
 
 TEST_CASE("several threads flush while several push: each has its own") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     FakeSource source;
     Session session(source.source(), with(reader));
     std::mutex mutex;

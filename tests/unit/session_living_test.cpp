@@ -184,7 +184,7 @@ TEST_CASE("a session's end names the families that are not there, given up ones 
 TEST_CASE("a tree that is taken in later gets its labels, of which there may be only so many") {
   std::atomic<int> tracked{0};
   SessionOptions options;
-  options.reader = Reader::kPoll;
+  options.reader = ReaderMode::kPoll;
   options.max_contexts = 2;
   Session session(tracer::Source(std::make_unique<CountingSource>(&tracked)), options);
   std::optional<Context> seen;

@@ -53,7 +53,7 @@ TEST_CASE("a recording replays through a session, filtered, and without events o
     sink->write(events);
     sink->flush();
   }
-  for (const Reader mode : {Reader::kPoll, Reader::kOwnThread}) {
+  for (const ReaderMode mode : {ReaderMode::kPoll, ReaderMode::kOwnThread}) {
     for (const bool filtered : {false, true}) {
       SessionOptions options;
       options.reader = mode;

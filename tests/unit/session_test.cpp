@@ -107,7 +107,7 @@ TEST_CASE("a session that was never started ends without a word") {
 }
 
 TEST_CASE("a session that was stopped before its start does not start any more") {
-  for (const Reader reader : {Reader::kPoll, Reader::kOwnThread}) {
+  for (const ReaderMode reader : {ReaderMode::kPoll, ReaderMode::kOwnThread}) {
     SessionOptions options;
     options.reader = reader;
     auto owned = std::make_unique<WireSource>();
@@ -117,7 +117,7 @@ TEST_CASE("a session that was stopped before its start does not start any more")
     const Subscription all = session.on_any([&](const Event&) { ++events; });
     session.stop();
     session.start();
-    if (reader == Reader::kPoll) CHECK(session.poll(std::chrono::milliseconds(0)) == 0);
+    if (reader == ReaderMode::kPoll) CHECK(session.poll(std::chrono::milliseconds(0)) == 0);
     CHECK(session.finished());
     CHECK(events.load() == 0);
   }
@@ -340,7 +340,7 @@ TEST_CASE("labels that a failed track() would have given take no room") {
     }
   };
   SessionOptions options;
-  options.reader = Reader::kPoll;
+  options.reader = ReaderMode::kPoll;
   options.max_contexts = 2;
   Session session(Source(std::make_unique<RefusingSource>()), options);
   session.start();

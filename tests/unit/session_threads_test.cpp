@@ -63,7 +63,7 @@ class AnsweringSource final : public wire::ControlledSource {
 };
 
 template <class Push>
-void call_every_method(tracer::Source source, Reader reader, Push push) {
+void call_every_method(tracer::Source source, ReaderMode reader, Push push) {
   SessionOptions options;
   options.reader = reader;
   Session session(std::move(source), options);
@@ -86,11 +86,11 @@ void call_every_method(tracer::Source source, Reader reader, Push push) {
         Queue queue = session.queue({.capacity_bytes = 1000});
         std::array<Event, 2> events;
         queue.read(events);
-        if (reader == Reader::kPoll) session.poll(milliseconds(0));
+        if (reader == ReaderMode::kPoll) session.poll(milliseconds(0));
       }
     });
   for (std::uint32_t pid = 1; pid <= kExits; ++pid) push(pid);
-  if (reader == Reader::kPoll) {
+  if (reader == ReaderMode::kPoll) {
     while (seen < kExits) session.poll(milliseconds(1));
   } else {
     wait_until([&] { return seen == kExits; });
@@ -104,7 +104,7 @@ void call_every_method(tracer::Source source, Reader reader, Push push) {
 }  // namespace
 
 TEST_CASE("a callback may call every method; those that would wait for it say so") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     FakeSource source;
     SessionOptions options;
     options.reader = reader;
@@ -134,7 +134,7 @@ TEST_CASE("a callback may call every method; those that would wait for it say so
     session.start();
     source.push(build::exit(1));
     source.push(build::exit(2));
-    if (reader == Reader::kPoll) session.poll(milliseconds(-1));
+    if (reader == ReaderMode::kPoll) session.poll(milliseconds(-1));
     wait_until([&] { return calls == 2; });
     session.stop();
     CHECK(session.finished());
@@ -142,7 +142,7 @@ TEST_CASE("a callback may call every method; those that would wait for it say so
 }
 
 TEST_CASE("a callback asks for the end, and the session ends by itself") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     FakeSource source;
     SessionOptions options;
     options.reader = reader;
@@ -155,7 +155,7 @@ TEST_CASE("a callback asks for the end, and the session ends by itself") {
     session.start();
     source.push(build::exit(1));
     while (!session.finished()) {
-      if (reader == Reader::kPoll) {
+      if (reader == ReaderMode::kPoll) {
         session.poll(milliseconds(-1));
       } else {
         std::this_thread::sleep_for(milliseconds(1));
@@ -167,7 +167,7 @@ TEST_CASE("a callback asks for the end, and the session ends by itself") {
 }
 
 TEST_CASE("a session may be destroyed in its own callback: the end comes when that has returned") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     FakeSource source;
     SessionOptions options;
     options.reader = reader;
@@ -177,7 +177,7 @@ TEST_CASE("a session may be destroyed in its own callback: the end comes when th
     const Subscription all = session->on<ProcessExit>([&](const ProcessExit&) { session.reset(); });
     session->start();
     source.push(build::exit(1));
-    if (reader == Reader::kPoll) polled->poll(milliseconds(-1));
+    if (reader == ReaderMode::kPoll) polled->poll(milliseconds(-1));
     std::array<Event, 4> events;
     std::size_t seen = 0;
     while (!queue.ended()) {
@@ -232,14 +232,14 @@ TEST_CASE("a callback that sleeps delays no method") {
 }
 
 TEST_CASE("four threads call every method while events come") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     FakeSource source;
     call_every_method(source.source(), reader, [&](std::uint32_t pid) { source.push(build::exit(pid)); });
   }
 }
 
 TEST_CASE("four threads call every method of a session whose source answers questions, while events come") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     std::atomic<int> tracked{0};
     auto owned = std::make_unique<AnsweringSource>(tracked);
     AnsweringSource& source = *owned;
@@ -269,7 +269,7 @@ TEST_CASE("with kPoll a queue's wait() drives the session, from any thread") {
 }
 
 TEST_CASE("a session that is destroyed while another thread reads its queue ends that queue") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     FakeSource source;
     SessionOptions options;
     options.reader = reader;
@@ -343,7 +343,7 @@ TEST_CASE("poll() of a session that reads by itself is refused") {
 }
 
 TEST_CASE("a callback that is run by stop() may destroy the session") {
-  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+  for (const ReaderMode reader : {ReaderMode::kOwnThread, ReaderMode::kPoll}) {
     FakeSource source;
     SessionOptions options;
     options.reader = reader;

@@ -173,7 +173,7 @@ std::function<void(std::exception_ptr)> on_error_of(std::shared_ptr<const ErrorH
 SessionOptions session_options(const tracer_session_options& given) {
   SessionOptions options;
   if (given.reader > TRACER_READER_POLL) refuse("options->reader is none of TRACER_READER_...");
-  options.reader = given.reader == TRACER_READER_POLL ? Reader::kPoll : Reader::kOwnThread;
+  options.reader = given.reader == TRACER_READER_POLL ? ReaderMode::kPoll : ReaderMode::kOwnThread;
   if (given.families != 0) options.families = families_of(given.families);
   options.filter = filter_of(given);
   set_size(options.ring_bytes, given.ring_bytes);

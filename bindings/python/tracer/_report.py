@@ -19,10 +19,11 @@ from ._report_parts import (
     BusyDevice, BusyFile, BusyFileSystem, BusyGpu, BusyPeer, CertificateFigures, CgroupMemory, CriticalPathFigures, Excused, FailureFigures,
     MissingFamily, PathTask, Pipeline, ReportCost, Survivor, TimeShare, Waste,
 )
+from ._show import Shown
+from ._source import MOST_PROCESSES, Source
 from ._state import Damage
 
 if TYPE_CHECKING:
-    from ._source import Source
     from .cost._waste import HourlyPrice, WasteCost
 
 __all__ = [
@@ -32,9 +33,6 @@ __all__ = [
 ]
 
 _Part = TypeVar("_Part")
-
-MOST_PROCESSES = 2000
-"""The most processes that a report lists one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +170,7 @@ class Timeline:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Report:
+class Report(Shown):
     """The report of a session or a recording: made once, never changed. Times are nanoseconds of the boot clock."""
 
     title: str
@@ -236,27 +234,6 @@ class Report:
     def report(self) -> Report:
         """Itself: it is shown as what it was made of."""
         return self
-
-    def __repr__(self) -> str:
-        from ._show import text_of
-
-        return text_of(self)
-
-    def __rich__(self) -> Any:
-        from ._show import rich_of
-
-        return rich_of(self)
-
-    def _repr_html_(self) -> str:
-        from ._show import html_of
-
-        return html_of(self)
-
-    def _repr_mimebundle_(self, include: Iterable[str] | None = None,
-                          exclude: Iterable[str] | None = None) -> dict[str, str]:
-        from ._show import mimebundle_of
-
-        return mimebundle_of(self, include, exclude)
 
     @checked_call
     def text(self, by: str | None = None, columns: int | None = None) -> str:
@@ -409,30 +386,14 @@ def _title_of(source: Source) -> str | None:
     return " / ".join(labels) or None
 
 
-def _native_of(source: Source, most_processes: int) -> _core.NativeReport:
-    """Of all events so far."""
-    from ._run_result import RunResult
-
-    run = source if isinstance(source, RunResult) else None
-    session: _core.Session | None = run._session._core if run is not None else getattr(source, "_core", None)
-    if session is None or session.tier == "recording":
-        return _core.report_of_reader(source.open_reader(), None, None, False, None, most_processes)
-    # Of before, as more ends while it is read.
-    figures = _core.session_figures(session, run is None)
-    if run is None and most_processes == MOST_PROCESSES:
-        return source._on_from_before().report(session, figures)  # type: ignore[attr-defined, no-any-return]
-    part, pid = (run.figures is None, run.pid) if run is not None else (False, None)
-    return _core.report_of_reader(source.open_reader(), session, figures, part, pid, most_processes)
-
-
 def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
     """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
-    return _report(_native_of(source, most_processes), _title_of(source))
+    return _report(source._read_report(most_processes), _title_of(source))
 
 
 def findings_of(source: Source) -> tuple[Finding, ...]:
     """Those of the report, without the rest of it. Raises as report_of()."""
-    return tuple(_native_of(source, MOST_PROCESSES).findings())
+    return tuple(source._read_report(MOST_PROCESSES).findings())
 
 
 def report_of_path(path: str | bytes | os.PathLike[str], title: str | None = None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._errors import Problem, TracerError
 from ._source import Source
-from ._spool import Spool
+from ._temp_recording import TempRecording
 
 if TYPE_CHECKING:
     from ._events import Host
@@ -95,7 +95,7 @@ class RunResult(Source):
         self._usage = usage
         self._session = in_session
         self._command = command
-        self._spool: Spool | None = None
+        self._spool: TempRecording | None = None
 
     @property
     def usage(self) -> Usage:
@@ -136,10 +136,18 @@ class RunResult(Source):
         if self.returncode != 0:
             raise CommandFailedError(self)
 
+    def _read_report(self, most_processes: int) -> _core.NativeReport:
+        session = self._session._core
+        if session.tier == "recording":
+            return super()._read_report(most_processes)
+        # Of before, as more ends while it is read.
+        figures = _core.session_figures(session, False)
+        return _core.report_of_reader(self.open_reader(), session, figures, self.figures is None, self.pid, most_processes)
+
     def open_reader(self) -> _core.RecordingReader:
         """A reader of the events of this command alone."""
         if self._spool is None:
-            spool = Spool(None)
+            spool = TempRecording(None)
             pid, since_ns, whole = self._command
             name = os.fsencode(spool.name)
             _core.copy_tree(self._session.open_reader(), pid, since_ns, whole, spool.fileno(), name)

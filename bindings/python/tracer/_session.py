@@ -16,8 +16,8 @@ from . import _core, _hooks
 from ._arguments import callable_of, checked_call, flag_of, kinds_of, seconds_of, text_of, whole_number_of
 from ._errors import CallbackError, InvalidArgumentError, Problem, RecordingError, SessionClosedError
 from ._options import MOST_PID, announcement_of, context_fields
-from ._source import Source
-from ._spool import Spool
+from ._source import MOST_PROCESSES, Source
+from ._temp_recording import TempRecording
 
 if TYPE_CHECKING:
     from ._events import ContextTotals, Event, Host, ProcessSample
@@ -101,7 +101,7 @@ class Session(Source):
         self._rescued = False
         self._queues: weakref.WeakSet[_core.Queue] = weakref.WeakSet()
         others = _kernel_descriptors()
-        self._spool = Spool(record)
+        self._spool = TempRecording(record)
         self._live_report: _core.LiveReport | None = None
         try:
             if recording is not None and self._spool.is_file(recording):
@@ -455,10 +455,17 @@ class Session(Source):
         self._take_rescued()
         return self._spool.open_reader()
 
+    def _read_report(self, most_processes: int) -> _core.NativeReport:
+        if self._core.tier == "recording":
+            return super()._read_report(most_processes)
+        # Of before, as more ends while it is read.
+        figures = _core.session_figures(self._core, True)
+        if most_processes == MOST_PROCESSES:
+            return self._on_from_before().report(self._core, figures)
+        return _core.report_of_reader(self.open_reader(), self._core, figures, False, None, most_processes)
+
     def _on_from_before(self) -> _core.LiveReport:
         """Reads on where it has read before; waits until all events so far are written."""
-        from ._report import MOST_PROCESSES
-
         reader = self.open_reader()
         if self._live_report is None:
             self._live_report = _core.LiveReport(reader, MOST_PROCESSES)

@@ -7,24 +7,16 @@ import html
 import shutil
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._errors import TracerError
 
 if TYPE_CHECKING:
-    from typing import Protocol
-
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from ._report import Report
 
-    class Shown(Protocol):
-        """A session, run, recording, or a report itself."""
-
-        @property
-        def report(self) -> Report: ...
-
-__all__ = ["html_of", "mimebundle_of", "plain_text", "rich_of", "text_of"]
+__all__ = ["Shown", "html_of", "mimebundle_of", "plain_text", "text_of"]
 
 _FRAME_HEIGHT = 720
 
@@ -75,13 +67,6 @@ def _in_terminal_ipython() -> bool:
     return formatter is not None and "text/html" not in formatter.active_types
 
 
-class _WithReport:
-    """Its report is read once for all forms."""
-
-    def __init__(self, report: Report) -> None:
-        self.report = report
-
-
 def mimebundle_of(shown: Shown, include: Iterable[str] | None = None,
                   exclude: Iterable[str] | None = None) -> dict[str, str]:
     """Plain text and the page, as a notebook asks for them. Never raises: then the text says so, without the page."""
@@ -96,7 +81,7 @@ def mimebundle_of(shown: Shown, include: Iterable[str] | None = None,
     if not wanted:
         return bundle
     try:
-        once = _WithReport(shown.report)
+        once = shown.report  # Read once for all forms.
     except Exception:
         return {"text/plain": text_of(shown)} if "text/plain" in wanted else bundle
     if "text/plain" in wanted:
@@ -126,6 +111,24 @@ class _Rich:
         yield from _rich.parts_of(report, options.max_width, options.encoding.startswith("utf"))
 
 
-def rich_of(shown: Shown) -> _Rich:
-    """What rich's print() and Console.print() show."""
-    return _Rich(shown)
+class Shown:
+    """A session, run, recording, or a report itself: how it is shown."""
+
+    __slots__ = ()
+
+    @property
+    def report(self) -> Report:
+        """The report: figures, and how complete they are."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    def __rich__(self) -> Any:
+        return _Rich(self)
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
+    def _repr_mimebundle_(self, include: Iterable[str] | None = None, exclude: Iterable[str] | None = None) -> dict[str, str]:
+        return mimebundle_of(self, include, exclude)

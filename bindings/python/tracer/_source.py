@@ -6,23 +6,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from ._arguments import checked_call
+from ._show import Shown
 
 if TYPE_CHECKING:
-    from . import _core
     from ._events import Finding
     from ._report import Report
     from ._tables import Table
 
-__all__ = ["Source"]
+__all__ = ["MOST_PROCESSES", "Source"]
+
+MOST_PROCESSES = 2000  # That a report lists one by one.
 
 
-class Source:
+class Source(Shown):
     """Has events that can be read from their beginning, as often as needed."""
 
     def open_reader(self) -> _core.RecordingReader:
         """A new reader from the first event on."""
         raise NotImplementedError
+
+    def _read_report(self, most_processes: int) -> _core.NativeReport:
+        """Of all events so far."""
+        return _core.report_of_reader(self.open_reader(), None, None, False, None, most_processes)
 
     @checked_call
     def table(self, name: str) -> Table:
@@ -123,23 +130,3 @@ class Source:
         from ._report import report_of
 
         return report_of(self)
-
-    def __repr__(self) -> str:
-        from ._show import text_of
-
-        return text_of(self)
-
-    def __rich__(self) -> Any:
-        from ._show import rich_of
-
-        return rich_of(self)
-
-    def _repr_html_(self) -> str:
-        from ._show import html_of
-
-        return html_of(self)
-
-    def _repr_mimebundle_(self, include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> dict[str, str]:
-        from ._show import mimebundle_of
-
-        return mimebundle_of(self, include, exclude)

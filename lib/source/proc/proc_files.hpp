@@ -52,7 +52,7 @@ class ProcFiles {
   std::optional<ProcStatus> status(std::uint32_t pid) const;
   /// False: it must not be read, or has ended.
   bool io(std::uint32_t pid, RawAccount& account) const;
-  /// Its path in the hierarchy by which its cgroup is named: see docs/design.md.
+  /// Its path in the hierarchy by which its cgroup is named: see docs/kernel-side.md.
   std::optional<std::pair<Hierarchy, std::string>> cgroup(std::uint32_t pid) const;
 
   /// The kernel lists the children of each thread (CONFIG_PROC_CHILDREN).

@@ -23,7 +23,7 @@ int main() try {
   source.push(exit);
   source.finish();
   tracer::SessionOptions options;
-  options.reader = tracer::Reader::kPoll;
+  options.reader = tracer::ReaderMode::kPoll;
   tracer::Session session(source.source(), std::move(options));
   int exits = 0;
   int ends = 0;

@@ -18,7 +18,7 @@
 
 #include "source/kernel/ring/decoder.hpp"
 #include "source/kernel/kernel_source.hpp"
-#include "source/kernel/load/kept_kernel.hpp"
+#include "source/kernel/load/restart_kernel.hpp"
 #include "source/kernel/load/kernel_types.hpp"
 #include "source/kernel/load/object_usage.hpp"
 #include "source/kernel/ring/rings.hpp"

@@ -12,7 +12,7 @@
 #include <tracer/families.hpp>
 
 #include "base/unique_fd.hpp"
-#include "source/kernel/load/kept_kernel.hpp"
+#include "source/kernel/load/restart_kernel.hpp"
 #include "source/kernel/load/libbpf_log.hpp"
 #include "source/kernel/load/open_options.hpp"
 

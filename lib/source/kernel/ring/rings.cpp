@@ -14,7 +14,7 @@
 
 #include "base/clock.hpp"
 #include "source/kernel/ring/decoder.hpp"
-#include "source/kernel/load/kept_kernel.hpp"
+#include "source/kernel/load/restart_kernel.hpp"
 #include "source/kernel/load/libbpf_log.hpp"
 
 namespace tracer::internal {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/spool.hpp"
+#include "serve/recent_events.hpp"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #include <tracer/error.hpp>
 
 #include "base/read_at.hpp"
-#include "serve/kept_bytes.hpp"
+#include "serve/restart_bytes.hpp"
 #include "stream/column_frame.hpp"
 #include "stream/event_rows.hpp"
 #include "stream/stream_header.hpp"
@@ -31,7 +31,7 @@ constexpr std::uint32_t kMostRings = 64;
 struct Head {
   std::uint64_t magic = kMagic;
   std::uint64_t schema = kStreamSchema;  ///< Of the frames of events.
-  std::uint64_t half_bytes = Spool::kHalfBytes;
+  std::uint64_t half_bytes = RecentEvents::kHalfBytes;
   std::uint64_t released_events = 0;
 };
 /// Of the byte with an event's audience.
@@ -51,7 +51,9 @@ struct EntryHead {
   std::uint32_t reserved = 0;
 };
 
-off_t place_of_half(std::uint32_t half) noexcept { return static_cast<off_t>(kHeadBytes + half * Spool::kHalfBytes); }
+off_t place_of_half(std::uint32_t half) noexcept {
+  return static_cast<off_t>(kHeadBytes + half * RecentEvents::kHalfBytes);
+}
 
 bool write_at(int fd, std::span<const std::byte> bytes, off_t at) noexcept {
   while (!bytes.empty()) {
@@ -82,12 +84,12 @@ Bytes entry_of(EntryKind kind, std::span<const std::byte> payload) {
 }
 
 /// Of those without a filter, and of the others.
-Bytes entries_of(std::span<const Spool::Viewer> viewers) {
+Bytes entries_of(std::span<const RecentEvents::Viewer> viewers) {
   std::uint32_t plain = 0;
   std::uint32_t with_filter = 0;
   Bytes of_plain;
   Bytes of_filtered;
-  for (const Spool::Viewer& each : viewers) {
+  for (const RecentEvents::Viewer& each : viewers) {
     if (!each.filtered) {
       ++plain;
       put_viewer(of_plain, each);
@@ -95,7 +97,8 @@ Bytes entries_of(std::span<const Spool::Viewer> viewers) {
     }
     Bytes one;
     put_filtered(one, each);
-    if (one.size() > Spool::kMostFilteredBytes || of_filtered.size() + one.size() > Spool::kMostBytesOfFiltered)
+    if (one.size() > RecentEvents::kMostFilteredBytes ||
+        of_filtered.size() + one.size() > RecentEvents::kMostBytesOfFiltered)
       continue;
     ++with_filter;
     put_bytes(of_filtered, one);
@@ -112,11 +115,11 @@ Bytes entries_of(std::span<const Spool::Viewer> viewers) {
 }
 
 template <class F>
-std::vector<Spool::Viewer> viewers_from(Taker taker, F&& take_one) {
-  std::vector<Spool::Viewer> viewers;
+std::vector<RecentEvents::Viewer> viewers_from(Taker taker, F&& take_one) {
+  std::vector<RecentEvents::Viewer> viewers;
   const auto count = taker.take<std::uint32_t>();
   for (std::uint32_t i = 0; i < std::min(count, kMostViewers) && taker.good(); ++i) {
-    Spool::Viewer viewer = take_one(taker);
+    RecentEvents::Viewer viewer = take_one(taker);
     if (taker.good()) viewers.push_back(std::move(viewer));
   }
   return viewers;
@@ -148,21 +151,22 @@ bool take_frame(Taker& taker, std::vector<Event>& events) {
 std::vector<std::byte> read_half(int memory, std::uint32_t half, HalfHead& head) {
   std::vector<std::byte> bytes;
   if (::pread(memory, &head, sizeof head, place_of_half(half)) != sizeof head || head.generation == 0 ||
-      head.used < sizeof head || head.used > Spool::kHalfBytes)
+      head.used < sizeof head || head.used > RecentEvents::kHalfBytes)
     return bytes;
   bytes.resize(static_cast<std::size_t>(head.used) - sizeof head);
   bytes.resize(read_at(memory, bytes, place_of_half(half) + static_cast<off_t>(sizeof head)));
   return bytes;
 }
 
-using Living = std::map<std::pair<std::uint64_t, std::uint32_t>, Spool::Left::Process>;
+using Living = std::map<std::pair<std::uint64_t, std::uint32_t>, RecentEvents::Left::Process>;
 
 void follow(Living& living, const Event& event) {
   const auto key = [](const Process& process) { return std::pair(process.start_ns, process.pid); };
   if (const auto* start = event.get_if<ProcessStart>()) {
-    living.insert_or_assign(key(*start->process), Spool::Left::Process{start->process, {}, start->attached_ns});
+    living.insert_or_assign(key(*start->process), RecentEvents::Left::Process{start->process, {}, start->attached_ns});
   } else if (const auto* exec = event.get_if<ProcessExec>()) {
-    living.insert_or_assign(key(*exec->process), Spool::Left::Process{exec->process, exec->time_ns, exec->attached_ns});
+    living.insert_or_assign(key(*exec->process),
+                            RecentEvents::Left::Process{exec->process, exec->time_ns, exec->attached_ns});
   } else if (const auto* exit = event.get_if<ProcessExit>()) {
     living.erase(key(*exit->process));
   }
@@ -182,7 +186,7 @@ class LeftReader {
         return false;
     }
   }
-  Spool::Left left;
+  RecentEvents::Left left;
   bool knows_living = false;
 
  private:
@@ -198,8 +202,8 @@ class LeftReader {
   }
 
   /// Each time as it was then.
-  bool take_filtered(std::vector<Spool::Viewer> viewers) {
-    for (Spool::Viewer& each : viewers) {
+  bool take_filtered(std::vector<RecentEvents::Viewer> viewers) {
+    for (RecentEvents::Viewer& each : viewers) {
       if (left.events.empty()) {
         std::erase_if(left.viewers, [&](const auto& v) { return v.filtered && v.filtered->id == each.filtered->id; });
         left.viewers.push_back(std::move(each));
@@ -210,9 +214,9 @@ class LeftReader {
     return true;
   }
 
-  bool take_viewers(std::vector<Spool::Viewer> viewers) {
-    for (Spool::Viewer& each : viewers) {
-      const auto is_same = [&each](const Spool::Viewer& v) { return !v.filtered && v.sight == each.sight; };
+  bool take_viewers(std::vector<RecentEvents::Viewer> viewers) {
+    for (RecentEvents::Viewer& each : viewers) {
+      const auto is_same = [&each](const RecentEvents::Viewer& v) { return !v.filtered && v.sight == each.sight; };
       if (left.events.empty() && !std::exchange(has_viewers_, true)) left.viewers.clear();
       const bool known =
           std::any_of(left.viewers.begin(), left.viewers.end(), is_same) ||
@@ -242,7 +246,7 @@ class LeftReader {
     return taker.good();
   }
   bool take_events(Taker& taker) {
-    Spool::Position position;
+    RecentEvents::Position position;
     const auto first = taker.take<std::uint64_t>();
     position.side = taker.take<std::uint64_t>();
     const auto rings = taker.take<std::uint32_t>();
@@ -291,7 +295,7 @@ class LeftReader {
 
 }  // namespace
 
-Spool::Spool(const HostInfo& host) : memory_(::memfd_create("tracer-spool", MFD_CLOEXEC)), maker_(host) {
+RecentEvents::RecentEvents(const HostInfo& host) : memory_(::memfd_create("tracer-spool", MFD_CLOEXEC)), maker_(host) {
   const auto bytes = static_cast<off_t>(kHeadBytes + 2 * kHalfBytes);
   if (!memory_ || ::ftruncate(memory_.get(), bytes) != 0 || !write_value_at(memory_.get(), Head(), 0) ||
       !begin_half([] { return std::vector<Viewer>(); }))
@@ -299,7 +303,7 @@ Spool::Spool(const HostInfo& host) : memory_(::memfd_create("tracer-spool", MFD_
   keep_living({});
 }
 
-Spool::Spool(const HostInfo& host, UniqueFd memory, const Left& left)
+RecentEvents::RecentEvents(const HostInfo& host, UniqueFd memory, const Left& left)
     : memory_(std::move(memory)), maker_(host), next_(left.next), exits_(left.exits), losses_(left.losses) {
   for (const std::uint32_t half : {0u, 1u}) {
     HalfHead head;
@@ -311,7 +315,7 @@ Spool::Spool(const HostInfo& host, UniqueFd memory, const Left& left)
   }
 }
 
-std::optional<Spool::Left> Spool::read(int memory) {
+std::optional<RecentEvents::Left> RecentEvents::read(int memory) {
   Head head;
   struct stat status {};
   if (::fstat(memory, &status) != 0 || status.st_size != static_cast<off_t>(kHeadBytes + 2 * kHalfBytes) ||
@@ -328,13 +332,13 @@ std::optional<Spool::Left> Spool::read(int memory) {
   return std::move(reader.left);
 }
 
-void Spool::count(const Event& event) {
+void RecentEvents::count(const Event& event) {
   ++next_;
   if (event.kind() == EventKind::kProcessExit) ++exits_;
   if (const auto* loss = event.get_if<Loss>()) losses_[loss->cause] += loss->count;
 }
 
-bool Spool::append(std::span<const Judged> events, const Position& position, const Viewers& viewers) {
+bool RecentEvents::append(std::span<const Judged> events, const Position& position, const Viewers& viewers) {
   std::vector<SharedFrame> frames;
   for (const Judged& each : events) maker_.append(each.event, 0, frames);
   maker_.close(frames);
@@ -358,9 +362,11 @@ bool Spool::append(std::span<const Judged> events, const Position& position, con
   return written;
 }
 
-bool Spool::append(const std::vector<Viewer>& viewers, const Viewers& all) { return write(entries_of(viewers), all); }
+bool RecentEvents::append(const std::vector<Viewer>& viewers, const Viewers& all) {
+  return write(entries_of(viewers), all);
+}
 
-void Spool::keep_living(std::span<const Event> living) {
+void RecentEvents::keep_living(std::span<const Event> living) {
   std::vector<SharedFrame> frames;
   for (const Event& event : living)
     if (event.kind() == EventKind::kProcessStart) maker_.append(event, 0, frames);
@@ -374,11 +380,11 @@ void Spool::keep_living(std::span<const Event> living) {
   if (used_ + entry.size() <= kHalfBytes) write_raw(entry);
 }
 
-void Spool::note_released(std::uint64_t events) noexcept {
+void RecentEvents::note_released(std::uint64_t events) noexcept {
   write_value_at(memory_.get(), events, static_cast<off_t>(offsetof(Head, released_events)));
 }
 
-bool Spool::write_raw(std::span<const std::byte> entry) {
+bool RecentEvents::write_raw(std::span<const std::byte> entry) {
   const off_t half = place_of_half(half_);
   if (!write_at(memory_.get(), entry, half + static_cast<off_t>(used_))) return false;
   const std::uint64_t used = used_ + entry.size();
@@ -387,7 +393,7 @@ bool Spool::write_raw(std::span<const std::byte> entry) {
   return true;
 }
 
-bool Spool::begin_half(const Viewers& viewers) {
+bool RecentEvents::begin_half(const Viewers& viewers) {
   const bool first = used_ == 0;
   if (!first) half_ = 1 - half_;
   if (!first) ++generation_;
@@ -410,7 +416,7 @@ bool Spool::begin_half(const Viewers& viewers) {
          write_value_at(memory_.get(), head, place_of_half(half_));
 }
 
-bool Spool::write(Bytes entry, const Viewers& viewers) {
+bool RecentEvents::write(Bytes entry, const Viewers& viewers) {
   if (used_ + entry.size() > kHalfBytes && !begin_half(viewers)) return false;
   return used_ + entry.size() <= kHalfBytes && write_raw(entry);
 }

@@ -18,7 +18,7 @@
 
 #include "base/unique_fd.hpp"
 #include "serve/event_frame.hpp"
-#include "serve/kept_viewers.hpp"
+#include "serve/restart_viewers.hpp"
 #include "serve/sight.hpp"
 
 namespace tracer::internal {
@@ -27,7 +27,7 @@ namespace tracer::internal {
 /// it was delivered, also where a client or a recording has not got it yet. One thread, unless it says otherwise.
 ///
 /// It has two halves, which are filled in turn. Each begins with what is needed to go on from there.
-class Spool {
+class RecentEvents {
  public:
   static constexpr std::size_t kHalfBytes = 4u << 20;
 
@@ -66,10 +66,10 @@ class Spool {
   };
 
   /// A new one. Throws Error(kNoMemory).
-  explicit Spool(const HostInfo& host);
+  explicit RecentEvents(const HostInfo& host);
   /// One that an earlier process has left; it goes on with it. Absent: it is none, or damaged.
   static std::optional<Left> read(int memory);
-  Spool(const HostInfo& host, UniqueFd memory, const Left& left);
+  RecentEvents(const HostInfo& host, UniqueFd memory, const Left& left);
 
   int memory() const noexcept { return memory_.get(); }
   /// A round of events, with their owners, all or none. `viewers`: says how they are before it, where it is asked.

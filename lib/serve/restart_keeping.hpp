@@ -14,8 +14,8 @@
 #include <tracer/session.hpp>
 
 #include "base/unique_fd.hpp"
-#include "serve/said.hpp"
-#include "serve/spool.hpp"
+#include "serve/restart_said.hpp"
+#include "serve/recent_events.hpp"
 
 namespace tracer::internal {
 
@@ -50,10 +50,10 @@ class Keeping {
   /// A session of the kernel, which goes on with the one that was left. Throws what Session's constructor throws.
   std::unique_ptr<Session> open_session(const SessionOptions& options, const UserIds& user_ids);
   /// What was left; null: nothing, or it has been given up.
-  const Spool::Left* left() const noexcept { return left_ ? &*left_ : nullptr; }
+  const RecentEvents::Left* left() const noexcept { return left_ ? &*left_ : nullptr; }
   /// Of the kernel's programs that are used now.
   std::uint64_t side() const noexcept { return side_; }
-  Spool& spool() noexcept { return *spool_; }
+  RecentEvents& spool() noexcept { return *spool_; }
   Said& said() noexcept { return *said_; }
   /// Frees what only the beginning needs.
   void forget_left() noexcept;
@@ -73,7 +73,7 @@ class Keeping {
   const Holder holder_;
   std::map<std::string, bool> stored_;  ///< Names that the holder has.
   std::mutex stored_mutex_;
-  std::optional<Spool::Left> left_;
+  std::optional<RecentEvents::Left> left_;
   Said::Left left_said_;
   UniqueFd left_spool_;
   UniqueFd left_said_memory_;
@@ -83,7 +83,7 @@ class Keeping {
   std::string session_id_;
   std::uint32_t said_number_ = 0;
   bool gave_up_ = false;  ///< What was left can't be used.
-  std::unique_ptr<Spool> spool_;
+  std::unique_ptr<RecentEvents> spool_;
   std::unique_ptr<Said> said_;
 };
 

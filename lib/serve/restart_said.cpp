@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/said.hpp"
+#include "serve/restart_said.hpp"
 
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -17,8 +17,8 @@
 
 #include "base/unique_fd.hpp"
 #include "builders.hpp"
-#include "serve/said.hpp"
-#include "serve/spool.hpp"
+#include "serve/restart_said.hpp"
+#include "serve/recent_events.hpp"
 #include "stream/recording_tail.hpp"
 #include "temp_file.hpp"
 
@@ -52,10 +52,10 @@ Event loss_of(std::uint64_t count) {
   return loss;
 }
 
-std::vector<Spool::Viewer> nobody() { return {}; }
+std::vector<RecentEvents::Viewer> nobody() { return {}; }
 
-bool keep(Spool& spool, std::vector<Event> events, std::uint64_t position) {
-  std::vector<Spool::Judged> judged;
+bool keep(RecentEvents& spool, std::vector<Event> events, std::uint64_t position) {
+  std::vector<RecentEvents::Judged> judged;
   for (Event& event : events) judged.push_back({std::move(event), kOfAlice, false});
   return spool.append(judged, {7, {position}}, nobody);
 }
@@ -65,14 +65,14 @@ UniqueFd copy(int fd) { return UniqueFd(::dup(fd)); }
 }  // namespace
 
 TEST_CASE("a spool has what an earlier process has put into it, and goes on with it") {
-  std::optional<Spool> spool(this_host());
+  std::optional<RecentEvents> spool(this_host());
   const UniqueFd memory = copy(spool->memory());
   CHECK(keep(*spool, {start_of_process(1), start_of_process(2), exec_of_process(2)}, 100));
-  CHECK(spool->append(std::vector<Spool::Viewer>{{Sight{.all = true}, 3, 0, 2, 0}}, nobody));
+  CHECK(spool->append(std::vector<RecentEvents::Viewer>{{Sight{.all = true}, 3, 0, 2, 0}}, nobody));
   CHECK(keep(*spool, {exit_of_process(1), loss_of(4)}, 200));
   spool.reset();
 
-  auto left = Spool::read(memory.get());
+  auto left = RecentEvents::read(memory.get());
   REQUIRE(left);
   CHECK(left->next == 6);
   CHECK(left->missed == 0);
@@ -91,10 +91,10 @@ TEST_CASE("a spool has what an earlier process has put into it, and goes on with
   CHECK(left->living.begin()->second.process->pid == 2);
   CHECK(left->living.begin()->second.exec_ns == 21);
 
-  Spool next(this_host(), copy(memory.get()), *left);
+  RecentEvents next(this_host(), copy(memory.get()), *left);
   CHECK(next.next() == 6);
   CHECK(keep(next, {exit_of_process(2)}, 300));
-  left = Spool::read(memory.get());
+  left = RecentEvents::read(memory.get());
   REQUIRE(left);
   CHECK(left->next == 7);
   CHECK(left->living.empty());
@@ -102,11 +102,11 @@ TEST_CASE("a spool has what an earlier process has put into it, and goes on with
 }
 
 TEST_CASE("a spool knows of an exec by which a process has become another user's") {
-  Spool spool(this_host());
-  const std::vector<Spool::Judged> events = {{exec_of_process(1), kOfAlice, true},
-                                             {exec_of_process(2), Owner{Audience::kEverybody, 0}, false}};
+  RecentEvents spool(this_host());
+  const std::vector<RecentEvents::Judged> events = {{exec_of_process(1), kOfAlice, true},
+                                                    {exec_of_process(2), Owner{Audience::kEverybody, 0}, false}};
   REQUIRE(spool.append(events, {7, {1}}, nobody));
-  const auto left = Spool::read(spool.memory());
+  const auto left = RecentEvents::read(spool.memory());
   REQUIRE(left);
   CHECK(left->events[0].changed_user);
   CHECK(left->events[0].owner == kOfAlice);
@@ -115,23 +115,23 @@ TEST_CASE("a spool knows of an exec by which a process has become another user's
 }
 
 TEST_CASE("a spool has what filters have decided, each time as it was then") {
-  Spool spool(this_host());
-  Spool::Viewer viewer{Sight{.owners = {1000}}, 3, 1, 2, 1};
+  RecentEvents spool(this_host());
+  RecentEvents::Viewer viewer{Sight{.owners = {1000}}, 3, 1, 2, 1};
   viewer.filtered =
       KeptFilter{9,
                  false,
                  R"([{"include":{"uid":1000}}])",
                  {11, 12},
                  {{{1, 10, Selection::kSelected}, {2, 20, Selection::kExcluded}}, {Key{5}}, {Key{6}}, {77}}};
-  Spool::Viewer too_large = viewer;
+  RecentEvents::Viewer too_large = viewer;
   too_large.filtered->id = 10;
-  too_large.filtered->decided.processes.resize(Spool::kMostFilteredBytes / 8);
+  too_large.filtered->decided.processes.resize(RecentEvents::kMostFilteredBytes / 8);
   REQUIRE(spool.append({viewer, too_large}, nobody));
   keep(spool, {start_of_process(1)}, 1);
   viewer.last = 4;
   viewer.filtered->decided.processes.pop_back();
   REQUIRE(spool.append({viewer}, nobody));
-  const auto left = Spool::read(spool.memory());
+  const auto left = RecentEvents::read(spool.memory());
   REQUIRE(left);
   REQUIRE(left->viewers.size() == 1);
   REQUIRE(left->viewers[0].filtered);
@@ -156,12 +156,12 @@ TEST_CASE("a spool has what filters have decided, each time as it was then") {
 }
 
 TEST_CASE("numbers of events that a queue has dropped are passed over") {
-  Spool spool(this_host());
+  RecentEvents spool(this_host());
   keep(spool, {start_of_process(1)}, 1);
   spool.go_to(10);
   keep(spool, {exit_of_process(1)}, 2);
   spool.note_released(12);
-  const auto left = Spool::read(spool.memory());
+  const auto left = RecentEvents::read(spool.memory());
   REQUIRE(left);
   CHECK(left->next == 11);
   CHECK(left->missed == 2);
@@ -169,7 +169,7 @@ TEST_CASE("numbers of events that a queue has dropped are passed over") {
 }
 
 TEST_CASE("a spool forgets the oldest events, and never what lives") {
-  Spool spool(this_host());
+  RecentEvents spool(this_host());
   std::uint32_t pid = 1;
   keep(spool, {start_of_process(pid)}, 1);
   std::uint64_t events = 1;
@@ -189,7 +189,7 @@ TEST_CASE("a spool forgets the oldest events, and never what lives") {
       ++halves;
     }
   }
-  const auto left = Spool::read(spool.memory());
+  const auto left = RecentEvents::read(spool.memory());
   REQUIRE(left);
   CHECK(left->next == events + 1);
   CHECK(left->exits == (events - 1) / 2);
@@ -201,16 +201,16 @@ TEST_CASE("a spool forgets the oldest events, and never what lives") {
 }
 
 TEST_CASE("what left the rings and is not in the spool is counted") {
-  Spool spool(this_host());
+  RecentEvents spool(this_host());
   keep(spool, {start_of_process(1)}, 1);
   spool.note_released(5);
-  const auto left = Spool::read(spool.memory());
+  const auto left = RecentEvents::read(spool.memory());
   REQUIRE(left);
   CHECK(left->missed == 4);
 }
 
 TEST_CASE("no byte of a damaged spool is believed") {
-  Spool spool(this_host());
+  RecentEvents spool(this_host());
   for (std::uint32_t pid = 1; pid < 50; ++pid) keep(spool, {start_of_process(pid), exit_of_process(pid)}, pid);
   for (off_t at = 4096; at < 4096 + 6000; at += 7) {
     unsigned char before = 0;
@@ -218,7 +218,7 @@ TEST_CASE("no byte of a damaged spool is believed") {
     const unsigned char other = before ^ 0x55;
     ::pwrite(spool.memory(), &other, 1, at);
     // Where a length is another, less is there; what is there is right.
-    if (const auto left = Spool::read(spool.memory()))
+    if (const auto left = RecentEvents::read(spool.memory()))
       for (std::size_t i = 0; i < left->events.size(); ++i) CHECK(left->events[i].owner == kOfAlice);
     ::pwrite(spool.memory(), &before, 1, at);
   }
@@ -227,14 +227,14 @@ TEST_CASE("no byte of a damaged spool is believed") {
   std::uint64_t schema = 0;
   REQUIRE(::pread(spool.memory(), &schema, sizeof schema, 8) == sizeof schema);
   REQUIRE(::pwrite(spool.memory(), &other, sizeof other, 8) == sizeof other);
-  CHECK(!Spool::read(spool.memory()));
+  CHECK(!RecentEvents::read(spool.memory()));
   REQUIRE(::pwrite(spool.memory(), &schema, sizeof schema, 8) == sizeof schema);
-  CHECK(Spool::read(spool.memory()));
+  CHECK(RecentEvents::read(spool.memory()));
   REQUIRE(::ftruncate(spool.memory(), 5000) == 0);
-  CHECK(!Spool::read(spool.memory()));
+  CHECK(!RecentEvents::read(spool.memory()));
   const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  CHECK(!Spool::read(nothing.get()));
-  CHECK(!Spool::read(-1));
+  CHECK(!RecentEvents::read(nothing.get()));
+  CHECK(!RecentEvents::read(-1));
 }
 
 TEST_CASE("what clients have said is there for the next process, as far as it holds") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/kernel/left_side.hpp"
+#include "source/kernel/restart_left_side.hpp"
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
@@ -13,7 +13,7 @@
 #include <set>
 #include <variant>
 
-#include "source/kernel/load/kept_kernel.hpp"
+#include "source/kernel/load/restart_kernel.hpp"
 #include "source/kernel/ring/time_merge.hpp"
 
 namespace tracer::internal {

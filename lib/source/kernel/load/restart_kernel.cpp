@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/kernel/load/kept_kernel.hpp"
+#include "source/kernel/load/restart_kernel.hpp"
 
 #include <bpf/libbpf.h>
 #include <fcntl.h>

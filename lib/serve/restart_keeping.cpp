@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/keeping.hpp"
+#include "serve/restart_keeping.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -22,7 +22,7 @@
 #include "session/reader.hpp"
 #include "session/session_access.hpp"
 #include "source/kernel/kernel_source.hpp"
-#include "source/kernel/load/kept_kernel.hpp"
+#include "source/kernel/load/restart_kernel.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -88,9 +88,9 @@ UniqueFd memory_of(const std::string& text) {
 }
 
 /// The last time in what was told.
-std::uint64_t told_until_ns(const Spool::Left& left) {
+std::uint64_t told_until_ns(const RecentEvents::Left& left) {
   std::uint64_t time_ns = left.living.empty() ? 0 : left.living.rbegin()->first.first;
-  for (const Spool::Judged& each : left.events) time_ns = std::max(time_ns, each.event.time_ns());
+  for (const RecentEvents::Judged& each : left.events) time_ns = std::max(time_ns, each.event.time_ns());
   return time_ns;
 }
 
@@ -131,7 +131,7 @@ void Keeping::take(Handed handed) {
   if (memo->boot_id != this_host().boot_id) return give_up("it is of another boot");
   for (const std::string& name : memo->names)
     if (fd_of(name) < 0) return give_up(fmt::format("{} is missing", name));
-  left_ = Spool::read(fd_of(kSpool));
+  left_ = RecentEvents::read(fd_of(kSpool));
   if (!left_) return give_up("the recent events are damaged");
   // Where moving was cut short, both are whole.
   for (auto& [name, fd] : handed) {
@@ -199,8 +199,8 @@ std::unique_ptr<Session> Keeping::open_session(const SessionOptions& options, co
   session_id_ = session->host().session_id;
   side_ = kernel_->continues() ? left_side_ : random_number();
   kernel_->when_dropped([this](const std::string& name) { drop(name_of_kernel(name)); });
-  spool_ = left_ ? std::make_unique<Spool>(session->host(), std::move(left_spool_), *left_)
-                 : std::make_unique<Spool>(session->host());
+  spool_ = left_ ? std::make_unique<RecentEvents>(session->host(), std::move(left_spool_), *left_)
+                 : std::make_unique<RecentEvents>(session->host());
   Reader& reader = *SessionAccess::reader(*session);
   // Before anything that was left is charged, or has a key.
   reader.use(user_ids);

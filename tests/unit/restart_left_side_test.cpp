@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Two kernel sides that were attached at the same time, as in an upgrade: what they told, as one.
-#include "source/kernel/left_side.hpp"
+#include "source/kernel/restart_left_side.hpp"
 
 #include <optional>
 #include <string>

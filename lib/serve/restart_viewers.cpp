@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/kept_viewers.hpp"
+#include "serve/restart_viewers.hpp"
 
 #include <algorithm>
 #include <span>

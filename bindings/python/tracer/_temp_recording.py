@@ -15,7 +15,7 @@ from ._errors import RecordingError
 if TYPE_CHECKING:
     from . import _core
 
-__all__ = ["Spool"]
+__all__ = ["TempRecording"]
 
 
 def _temporary() -> int:
@@ -29,7 +29,7 @@ def _temporary() -> int:
         return os.memfd_create("tracer-recording", os.MFD_CLOEXEC)
 
 
-class Spool:
+class TempRecording:
     """An open file that holds a recording, for as long as anybody may read it."""
 
     def __init__(self, path: str | bytes | os.PathLike[str] | None) -> None:

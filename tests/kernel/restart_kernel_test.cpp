@@ -17,7 +17,7 @@
 #include "children.hpp"
 #include "kept.hpp"
 #include "source/kernel/kernel_source.hpp"
-#include "source/kernel/load/kept_kernel.hpp"
+#include "source/kernel/load/restart_kernel.hpp"
 
 using namespace tracer::internal;
 
@@ -155,7 +155,7 @@ TEST_CASE("a source with other programs takes over, and each process is told onc
     drain_all(*source, all);
     source->stop();
     while (source->drain(all, {})) continue;
-    // A second start of one that is known changes nothing: tests/unit/left_side_test.cpp.
+    // A second start of one that is known changes nothing: tests/unit/restart_left_side_test.cpp.
     auto orders = orders_in(all.records);
     for (auto& [identity, order] : orders)
       while (order.starts_with("ss")) order.erase(0, 1);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "correlate/replay_filter.hpp"
-#include "serve/kept_bytes.hpp"
+#include "serve/restart_bytes.hpp"
 #include "serve/sight.hpp"
 
 namespace tracer::internal {

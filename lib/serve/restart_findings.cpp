@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/kept_findings.hpp"
+#include "serve/restart_findings.hpp"
 
 #include <algorithm>
 
