@@ -6,6 +6,7 @@
 
 #include <tracer/host.hpp>
 
+#include "base/most_processes.hpp"
 #include "base/scale_cost.hpp"
 
 namespace tracer {
@@ -21,7 +22,7 @@ struct Bounds {
 };
 
 constexpr Bounds kRing{128u << 10, 1u << 20, 64u << 20, 1u << 20, 1};
-constexpr Bounds kProcesses{1024, 32768, 262144, 8192, 568};
+constexpr Bounds kProcesses{1024, 32768, internal::kMostLivingProcesses, 8192, 568};
 constexpr Bounds kThreads{4096, 32768, 1048576, 8192, 424};
 constexpr Bounds kCgroups{256, 16384, 131072, 8192, 132};
 

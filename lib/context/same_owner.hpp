@@ -8,6 +8,7 @@
 #include <optional>
 
 #include <tracer/context.hpp>
+#include <tracer/process.hpp>
 
 #include "base/user_ids.hpp"
 
@@ -15,6 +16,11 @@ namespace tracer::internal {
 
 /// Two runs or tasks of one owner, or both nobody's, which only root sees.
 inline bool same_owner(const Context& one, const Context& other) noexcept { return one.owner_uid == other.owner_uid; }
+
+/// Whom a process is charged to: the owner of its run or task, else its user.
+inline std::optional<uid_t> owner_of(const Process& process) noexcept {
+  return process.context->owner_uid ? process.context->owner_uid : process.uid;
+}
 
 /// Whether a process, which runs as `uid` in `context`, belongs to the owner of a run or task. Absent: an owner that is
 /// nobody, a `uid` that is not known.

@@ -35,6 +35,7 @@ Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_proc
       programs_(rules_.tools, rules_.mask_secrets ? rules_.secrets : nullptr),
       processes_(programs_, resolver_, cgroups_, std::move(filter), rules_.find_context, max_processes),
       samples_(host),
+      devices_(rules_.accounts),
       joins_(family_joins(rules_.accounts)) {
   if (rules_.command_pid != 0) resolver_.add_command(rules_.command_pid);
 }

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/device_samples.hpp"
 
+#include "context/same_owner.hpp"
+
 namespace tracer::internal {
 
 void DeviceSamples::ended(const ExitRecord& record, std::shared_ptr<const Process> process) {
   const bool used_storage = record.total.storage_read_bytes != 0 || record.total.storage_written_bytes != 0 ||
                             record.flags.lost_sums || record.flags.lost_threads;
-  if (!active_ || !used_storage || ended_.size() >= kMostEnded) return;
-  ended_[{record.identity.pid, record.identity.start_ns}] = std::move(process);
+  if (!active_ || !used_storage) return;
+  const auto owner = process ? owner_of(*process) : record.identity.uid;
+  ended_.put({record.identity.start_ns, record.identity.pid}, owner, 0, std::move(process));
 }
 
 std::optional<std::shared_ptr<const Process>> DeviceSamples::find(const DeviceRecord::Use& use,
                                                                   ProcessTable& processes) const {
   if (const TrackedProcess* const tracked = processes.find(use.pid, use.start_ns))
     return tracked->selection == Selection::kSelected && !tracked->held ? tracked->process : nullptr;
-  if (const auto ended = ended_.find({use.pid, use.start_ns}); ended != ended_.end()) return ended->second;
+  if (const auto* const ended = ended_.find({use.start_ns, use.pid})) return *ended;
   return std::nullopt;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/most_processes.hpp"
+
 namespace tracer::internal {
 namespace {
 
@@ -22,7 +24,7 @@ std::uint64_t bytes_left(const FileRecord& file) {
 /// A file that is written is as long as its writer has come: it says nothing of what is left.
 void ProgressTable::add(FileRecord file) {
   if (!file.readable || file.writable || file.position_bytes == 0) return;
-  if (now_.size() >= kMostProcesses && !now_.contains(file.pid)) return;
+  if (now_.size() >= kMostLivingProcesses && !now_.contains(file.pid)) return;
   std::vector<FileRecord>& files = now_[file.pid];
   if (!files.empty() && files.front().start_ns != file.start_ns) files.clear();
   const auto again = std::find_if(files.begin(), files.end(), [&](const auto& each) { return same_file(each, file); });

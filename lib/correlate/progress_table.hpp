@@ -14,10 +14,9 @@
 namespace tracer::internal {
 
 /// How far each process has come in the file that it is reading, and how fast. That it is being read is seen by its
-/// position, which has moved on within about a second. Bounded: see kMostProcesses and kMostFiles.
+/// position, which has moved on within about a second. Bounded: by what lives, and by kMostFiles.
 class ProgressTable {
  public:
-  static constexpr std::size_t kMostProcesses = 65536;
   static constexpr std::size_t kMostFiles = 64;  ///< Of one process.
   static constexpr std::uint64_t kRateNs = 1'000'000'000;
 

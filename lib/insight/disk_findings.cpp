@@ -6,7 +6,6 @@
 #include "base/certain_waits.hpp"
 #include "context/same_owner.hpp"
 #include "context/task_name.hpp"
-#include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
 
 namespace tracer::internal {
@@ -17,12 +16,12 @@ constexpr std::uint64_t kLeastFile_bytes = 16 << 20;
 
 }  // namespace
 
-DiskFindings::DiskFindings(FindingBook& book) : book_(book) {}
+DiskFindings::DiskFindings(FindingBook& book) : book_(book), works_(book) {}
 
 void DiskFindings::saw(const ProcessSpan& span) {
-  const std::uint64_t key = work_key(*span.process->context);
-  if (key == 0 || (works_.size() >= kMostWorks && !works_.contains(key))) return;
-  Work& work = works_[key];
+  Work* const known = works_.make(*span.process);
+  if (known == nullptr) return;
+  Work& work = *known;
   work.window_disk_ns += span.change.ledger.disk_ns;
   if (span.total.ledger.disk_ns > work.waiter_ns) {
     work.waiter_ns = span.total.ledger.disk_ns;
@@ -39,9 +38,9 @@ void DiskFindings::saw(const FileUse& use) {
     return;
   // What another user's process in it reads is not named.
   if (!book_.is_own(*use.process)) return;
-  const auto known = works_.find(work_key(*use.process->context));
-  if (known == works_.end()) return;
-  auto& files = known->second.files;
+  Work* const known = works_.find(*use.process);
+  if (known == nullptr) return;
+  auto& files = known->files;
   const std::pair key(*use.device, *use.inode);
   if (files.size() >= kMostFiles && !files.contains(key)) return;
   File& file = files[key];
@@ -54,9 +53,9 @@ void DiskFindings::saw(const FileUse& use) {
 }
 
 void DiskFindings::saw(const ContextChange& change) {
+  works_.saw(change);
   for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
-    move_key(works_, from, to);
-    for (auto& [key, work] : works_) rename(work.neighbors, from, to);
+    works_.each([&](std::uint64_t, Work& work) { rename(work.neighbors, from, to); });
   });
 }
 
@@ -86,25 +85,24 @@ void DiskFindings::snapshot(std::uint64_t time_ns) {
   const bool is_known = busy == 1 && only->heaviest_pid && only->heaviest_bytes &&
                         percent(*only->heaviest_bytes, only->read_bytes + only->written_bytes) >= least_bytes;
   const std::uint64_t neighbor = is_known ? work_key(*only->context) : 0;
-  for (auto& [key, work] : works_) {
+  works_.each([&](std::uint64_t key, Work& work) {
     const std::uint64_t disk_ns = std::exchange(work.window_disk_ns, 0);
-    if (!is_known || key == neighbor || disk_ns == 0) continue;
+    if (!is_known || key == neighbor || disk_ns == 0) return;
     work.contended_ns += disk_ns;
     const NeighborId id(neighbor, uid);
-    if (work.neighbors.size() >= kMostNeighbors && !work.neighbors.contains(id)) continue;
+    if (work.neighbors.size() >= kMostNeighbors && !work.neighbors.contains(id)) return;
     Neighbor& entry = work.neighbors[id];
     entry.tool = only->heaviest_tool.value_or("another program");
     entry.context = only->context;
     entry.contended_ns += disk_ns;
-  }
+  });
   devices_.clear();
 }
 
 void DiskFindings::look_at_contention(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
-  const auto& key = figures.is_run ? figures.context->run_key : figures.context->task_key;
-  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
-  if (known == works_.end() || (figures.is_run && figures.by_tasks) || !figures.whole) return;
-  const Work& work = known->second;
+  const Work* const known = works_.find(*figures.context, figures.is_run);
+  if (known == nullptr || (figures.is_run && figures.by_tasks) || !figures.whole) return;
+  const Work& work = *known;
   constexpr std::string_view kCode = "disk_contention";
   const std::uint64_t wall_ns = figures.now_ns - std::min(figures.begin_ns, figures.now_ns);
   // Its processes may have waited at the same time.
@@ -168,14 +166,13 @@ void DiskFindings::look_at_files(const ScopeFigures& figures, const Work& work, 
 
 void DiskFindings::finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures,
                             std::uint64_t time_ns, std::vector<Event>& events) {
-  const auto& key = is_run ? context.run_key : context.task_key;
-  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
-  if (known == works_.end()) return;
+  const Work* const known = works_.find(context, is_run);
+  if (known == nullptr) return;
   if (figures && !(is_run && figures->by_tasks)) {
     look_at_contention(*figures, time_ns, events);
-    look_at_files(*figures, known->second, time_ns, events);
+    look_at_files(*figures, *known, time_ns, events);
   }
-  works_.erase(known);
+  works_.erase(context, is_run);
 }
 
 }  // namespace tracer::internal

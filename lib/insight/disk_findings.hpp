@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -15,12 +14,13 @@
 
 #include "insight/finding_book.hpp"
 #include "insight/task_ledgers.hpp"
+#include "insight/works.hpp"
 #include "state/process_spans.hpp"
 
 namespace tracer::internal {
 
-/// Findings about storage that others keep busy, and about files that a task reads again and again. Bounded: by
-/// kMostWorks, and kMostFiles of each.
+/// Findings about storage that others keep busy, and about files that a task reads again and again. Bounded: as Works,
+/// and by kMostFiles of each.
 class DiskFindings {
  public:
   explicit DiskFindings(FindingBook& book);
@@ -39,7 +39,6 @@ class DiskFindings {
                 std::vector<Event>& events);
 
  private:
-  static constexpr std::size_t kMostWorks = 16384;
   static constexpr std::size_t kMostFiles = 1024;
   static constexpr std::size_t kMostNeighbors = 64;
 
@@ -78,8 +77,8 @@ class DiskFindings {
   void look_at_files(const ScopeFigures& figures, const Work& work, std::uint64_t time_ns, std::vector<Event>& events);
 
   FindingBook& book_;
-  std::vector<Device> devices_;                    ///< Of this snapshot.
-  std::unordered_map<std::uint64_t, Work> works_;  ///< By work_key().
+  std::vector<Device> devices_;  ///< Of this snapshot.
+  Works<Work> works_;
 };
 
 }  // namespace tracer::internal

@@ -102,11 +102,6 @@ int rank(std::string_view severity) {
 
 bool is_engine(const std::shared_ptr<const Process>& process) { return process && process->context->engine_own; }
 
-std::uint64_t key_of(const Context& context, bool is_run) {
-  const auto& key = is_run ? context.run_key : context.task_key;
-  return key ? static_cast<std::uint64_t>(*key) : 0;
-}
-
 }  // namespace
 
 FailureFindings::FailureFindings(FindingBook& book)
@@ -114,10 +109,11 @@ FailureFindings::FailureFindings(FindingBook& book)
       little_cpu_ns_(book.rules().limit("silent_failure", "little_cpu_ns")),
       little_child_ns_(book.rules().limit("silent_failure", "little_child_ns")),
       little_bytes_(book.rules().limit("silent_failure", "little_written_bytes")),
-      readers_(book.rules().limit("partial_output_used", "least_bytes")),
+      readers_(book.rules().limit("partial_output_used", "least_bytes"), book.accounts()),
       retried_(book),
       by_scope_(kMostBytes, "findings_full", book.accounts()),
-      leaders_(kMostBytesOfLeaders, "findings_full", book.accounts()) {}
+      leaders_(kMostBytesOfLeaders, "findings_full", book.accounts()),
+      oom_kills_(kMostBytesOfOomKills, {}, book.accounts()) {}
 
 bool FailureFindings::is_below_trying(const Process& process) const {
   const auto tries = [this](const Process& each) {
@@ -174,9 +170,7 @@ void FailureFindings::saw(const ContextChange& change) {
   }
 }
 
-void FailureFindings::saw(const OomKill& kill) {
-  if (oom_kills_.size() < kMostOomKills) oom_kills_.insert_or_assign(kill.process->pid, kill);
-}
+void FailureFindings::saw(const OomKill& kill) { oom_kills_.put(kill.process->pid, owner_of(*kill.process), 0, kill); }
 
 void FailureFindings::saw(const ProcessExit& exit, std::vector<Event>& events) {
   events_ = &events;
@@ -230,9 +224,9 @@ void FailureFindings::failed(const FailedPtr& failed) {
 
 void FailureFindings::add_oom(FindingDraft& draft, const Process& process) const {
   draft.code = "oom_kill";
-  const auto found = oom_kills_.find(process.pid);
-  if (found == oom_kills_.end()) return;
-  const OomKill& kill = found->second;
+  const OomKill* const known = oom_kills_.find(process.pid);
+  if (known == nullptr) return;
+  const OomKill& kill = *known;
   const auto add = [&](const char* name, const std::optional<std::uint64_t>& value) {
     if (value) draft.evidence.push_back(figure(name, *value, "bytes"));
   };
@@ -476,8 +470,7 @@ std::size_t FailureFindings::bytes_of(const Failed& failed) {
 
 void FailureFindings::remember(std::uint64_t key, const FailedPtr& failed) {
   const Process& process = *failed->origin.process;
-  const auto owner = process.context->owner_uid ? process.context->owner_uid : process.uid;
-  Scope* const known = by_scope_.contains(key) ? by_scope_.find(key) : by_scope_.put(key, owner, 0, {});
+  Scope* const known = by_scope_.contains(key) ? by_scope_.find(key) : by_scope_.put(key, owner_of(process), 0, {});
   if (known == nullptr) return;
   Scope& scope = *known;
   scope.ran_out_of_memory |= failed->origin.oom_killed.value_or(false);

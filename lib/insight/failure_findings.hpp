@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <tracer/event.hpp>
@@ -44,7 +43,7 @@ class FailureFindings {
   static constexpr std::size_t kMostOfScope = 64;
   static constexpr std::size_t kMostBytes = 8u << 20;  ///< Of what failed.
   static constexpr std::size_t kMostBytesOfLeaders = 8u << 20;
-  static constexpr std::size_t kMostOomKills = 64;
+  static constexpr std::size_t kMostBytesOfOomKills = 256u << 10;
 
   struct Failed {
     FailureOrigin origin = {};
@@ -105,9 +104,9 @@ class FailureFindings {
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
   OutputReaders readers_;
   RetriedTasks retried_;
-  Bounded<std::uint64_t, Scope> by_scope_;                ///< By the key of the task, else of the run.
-  Bounded<std::uint64_t, Leader> leaders_;                ///< Of tasks and runs that are not over, by key.
-  std::unordered_map<std::uint32_t, OomKill> oom_kills_;  ///< By pid, until its end.
+  Bounded<std::uint64_t, Scope> by_scope_;     ///< By the key of the task, else of the run.
+  Bounded<std::uint64_t, Leader> leaders_;     ///< Of tasks and runs that are not over, by key.
+  Bounded<std::uint32_t, OomKill> oom_kills_;  ///< By pid, until its end.
   std::uint64_t now_ns_ = 0;
   std::vector<Event>* events_ = nullptr;
 };

@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "insight/end_words.hpp"
-#include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
 #include "state/process_spans.hpp"
 
@@ -38,7 +37,8 @@ struct FullFileSystems::Answers {
 FullFileSystems::FullFileSystems(FindingBook& book)
     : book_(book),
       most_free_bytes_(book.rules().limit(kFull, "most_free_bytes")),
-      most_free_percent_(book.rules().limit(kFull, "most_free_percent")) {}
+      most_free_percent_(book.rules().limit(kFull, "most_free_percent")),
+      works_(book) {}
 
 void FullFileSystems::ask(ReadSpace read) {
   read_ = std::move(read);
@@ -47,11 +47,11 @@ void FullFileSystems::ask(ReadSpace read) {
 
 void FullFileSystems::saw(const FileUse& use) {
   if (!read_ || !use.opened_to_write || !use.path || !use.device) return;
-  const std::uint64_t key = work_key(*use.process->context);
-  if (key == 0 || (works_.size() >= kMostWorks && !works_.contains(key))) return;
   // What another user's process in it writes is not named.
   if (!book_.is_own(*use.process)) return;
-  auto& written = works_[key].written;
+  Work* const work = works_.make(*use.process);
+  if (work == nullptr) return;
+  auto& written = work->written;
   std::erase_if(written, [&](const Written& each) { return each.device == *use.device; });
   if (written.size() >= kMostDevices) written.erase(written.begin());
   written.push_back({*use.device, *use.path, use.process->pid, use.process->start_ns, use.euid});
@@ -59,13 +59,13 @@ void FullFileSystems::saw(const FileUse& use) {
 
 void FullFileSystems::saw(const ProcessExit& exit) {
   if (!read_ || !may_come_of_no_room(exit)) return;
+  Work* const known = works_.find(*exit.process);
+  if (known == nullptr || known->said) return;
   const std::uint64_t key = work_key(*exit.process->context);
-  const auto known = works_.find(key);
-  if (known == works_.end() || known->second.said) return;
-  for (const Written& each : known->second.written) {
-    if (questions_.size() >= kMostQuestions) return;
+  for (const Written& each : known->written) {
+    if (!questions_room_.has(user_of(*exit.process), 1)) return;
     const bool itself = each.pid == exit.process->pid && each.start_ns == exit.process->start_ns;
-    ++known->second.questions;
+    ++known->questions;
     question({key, exit.process, how(exit), each.path, exit.end_ns, itself, each.euid}, each);
   }
 }
@@ -75,9 +75,11 @@ void FullFileSystems::question(Failed failed, const Written& written) {
   const Process& process = *failed.process;
   if (process.parent_pid && process.parent_start_ns)
     asked.near.emplace_back(static_cast<pid_t>(*process.parent_pid), *process.parent_start_ns);
+  const uid_t user = user_of(process);
   const std::uint64_t number = ++last_question_;
+  questions_room_.hold(user, 1);
   questions_.emplace(number, std::move(failed));
-  thread_.add([number, asked = std::move(asked), read = read_, answers = answers_] {
+  threads_.add(user, [number, asked = std::move(asked), read = read_, answers = answers_] {
     auto space = read(asked);
     const std::lock_guard lock(answers->mutex);
     answers->by_question.emplace(number, std::move(space));
@@ -86,8 +88,8 @@ void FullFileSystems::question(Failed failed, const Written& written) {
 }
 
 void FullFileSystems::saw(const ContextChange& change) {
+  works_.saw(change);
   for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
-    move_key(works_, from, to);
     for (auto& [number, failed] : questions_)
       if (failed.work == from) failed.work = to;
   });
@@ -113,15 +115,18 @@ void FullFileSystems::take_answers(std::uint64_t time_ns, std::vector<Event>& ev
     auto asked = questions_.extract(number);
     if (asked.empty()) continue;
     Failed& failed = asked.mapped();
-    const auto known = works_.find(failed.work);
-    if (known == works_.end()) continue;
-    Work& work = known->second;
+    questions_room_.give_back(user_of(*failed.process), 1);
+    Work* const known = works_.find(failed.work);
+    // It may have been lost since, and made again.
+    if (known == nullptr || known->questions == 0) continue;
+    Work& work = *known;
+    const std::uint64_t key = failed.work;
     --work.questions;
     // The first of them; but one that wrote there itself is more certain.
     if (space && is_full(*space) && (!work.found || (failed.wrote_itself && !work.found->first.wrote_itself)))
       work.found.emplace(std::move(failed), std::move(*space));
     decide(work, time_ns, events);
-    if (work.failed && work.questions == 0) works_.erase(known);
+    if (work.failed && work.questions == 0) works_.erase(key);
   }
 }
 
@@ -155,14 +160,13 @@ void FullFileSystems::decide(Work& work, std::uint64_t time_ns, std::vector<Even
 template <class Finish>
 void FullFileSystems::finish_scope(const Finish& finish, bool is_run, std::vector<Event>& events) {
   take_answers(finish.time_ns, events);
-  const auto& key = is_run ? finish.context->run_key : finish.context->task_key;
-  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
-  if (known == works_.end()) return;
-  Work& work = known->second;
+  Work* const known = works_.find(*finish.context, is_run);
+  if (known == nullptr) return;
+  Work& work = *known;
   work.context = finish.context;
   work.failed = finish.exit_signal.has_value() || finish.exit_code.value_or(0) != 0;
   decide(work, finish.time_ns, events);
-  if (work.questions == 0) works_.erase(known);
+  if (work.questions == 0) works_.erase(*finish.context, is_run);
 }
 
 void FullFileSystems::finish(std::uint64_t time_ns, std::vector<Event>& events) {

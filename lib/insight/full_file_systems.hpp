@@ -10,20 +10,22 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <tracer/event.hpp>
 
-#include "base/side_thread.hpp"
+#include "base/fair_room.hpp"
+#include "base/user_threads.hpp"
 #include "insight/finding_book.hpp"
+#include "insight/works.hpp"
 #include "source/proc/file_system_space.hpp"
 
 namespace tracer::internal {
 
 /// Findings about file systems that were full when a process failed that had written to them, or whose task had and
-/// failed, too. They are asked beside the events, and only while these happen. Bounded: by the constants below.
+/// failed, too. They are asked beside the events, by users, and only while these happen. Bounded: as Works, and by the
+/// constants below.
 class FullFileSystems {
  public:
   using ReadSpace = std::function<std::optional<FileSystemSpace>(const SpaceQuestion&)>;
@@ -42,9 +44,9 @@ class FullFileSystems {
   void finish(std::uint64_t time_ns, std::vector<Event>& events);
 
  private:
-  static constexpr std::size_t kMostWorks = 16384;
-  static constexpr std::size_t kMostDevices = 16;  ///< Of one task or run: those that it wrote to last.
-  static constexpr std::size_t kMostQuestions = 256;
+  static constexpr std::size_t kMostDevices = 16;     ///< Of one task or run: those that it wrote to last.
+  static constexpr std::size_t kMostQuestions = 512;  ///< For all users; one alone may hold half of it.
+  static constexpr std::size_t kMostThreads = 8;      ///< As many users' file systems may hang.
 
   /// A file that was written, on the file system of that number.
   struct Written {
@@ -75,6 +77,7 @@ class FullFileSystems {
 
   template <class Finish>
   void finish_scope(const Finish& finish, bool is_run, std::vector<Event>& events);
+  uid_t user_of(const Process& process) const { return book_.accounts()->user_of(owner_of(process)); }
   void question(Failed failed, const Written& written);
   void take_answers(std::uint64_t time_ns, std::vector<Event>& events);
   bool is_full(const FileSystemSpace& space) const;
@@ -86,10 +89,11 @@ class FullFileSystems {
   std::uint64_t most_free_percent_;
   ReadSpace read_;  ///< Empty: nothing is asked.
   std::shared_ptr<Answers> answers_;
-  SideThread thread_;
+  UserThreads threads_{kMostThreads};
   std::uint64_t last_question_ = 0;
-  std::map<std::uint64_t, Failed> questions_;      ///< By number, without an answer.
-  std::unordered_map<std::uint64_t, Work> works_;  ///< By work_key().
+  std::map<std::uint64_t, Failed> questions_;  ///< By number, without an answer.
+  FairRoom questions_room_{kMostQuestions};
+  Works<Work> works_;
 };
 
 }  // namespace tracer::internal

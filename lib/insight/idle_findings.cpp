@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "base/certain_waits.hpp"
-#include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
 
 namespace tracer::internal {
@@ -26,13 +25,14 @@ IdleFindings::IdleFindings(FindingBook& book)
       least_percent_(book.rules().limit(kIdle, "least_percent")),
       most_cpu_percent_(book.rules().limit(kIdle, "most_cpu_percent")),
       most_bytes_per_s_(book.rules().limit(kIdle, "most_bytes_per_s")),
-      most_waits_per_minute_(book.rules().limit(kIdle, "most_waits_per_minute")) {}
+      most_waits_per_minute_(book.rules().limit(kIdle, "most_waits_per_minute")),
+      works_(book) {}
 
-void IdleFindings::began(const std::optional<Key>& key, std::uint32_t pid, std::uint64_t start_ns) {
-  if (!key || works_.size() >= kMostWorks) return;
-  Work& work = works_[static_cast<std::uint64_t>(*key)];
-  work.leader_pid = pid;
-  work.leader_start_ns = start_ns;
+void IdleFindings::began(const Context& context, bool is_run, std::uint32_t pid, std::uint64_t start_ns) {
+  Work* const work = works_.make(key_of(context, is_run), context.owner_uid);
+  if (work == nullptr) return;
+  work->leader_pid = pid;
+  work->leader_start_ns = start_ns;
 }
 
 /// One that waits again and again looks for something in between: it polls.
@@ -48,9 +48,9 @@ bool IdleFindings::is_idle(const ProcessSpan& span) const {
 
 void IdleFindings::saw(const ProcessSpan& span) {
   const Process& process = *span.process;
-  const auto known = works_.find(work_key(*process.context));
-  if (known == works_.end() || process.context->engine_own) return;
-  Work& work = known->second;
+  Work* const known = works_.find(process);
+  if (known == nullptr || process.context->engine_own) return;
+  Work& work = *known;
   if (process.pid == work.leader_pid && process.start_ns == work.leader_start_ns) {
     work.leader = span.process;
     return;
@@ -65,21 +65,16 @@ void IdleFindings::saw(const ProcessSpan& span) {
   }
 }
 
-void IdleFindings::saw(const ContextChange& change) {
-  for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) { move_key(works_, from, to); });
-}
-
 bool IdleFindings::is_normal(const Process* process) const {
   return process != nullptr && book_.rules().is_normal(kIdle, process->program->tool.value_or(""));
 }
 
 void IdleFindings::look(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
   if ((figures.is_run && figures.by_tasks) || !figures.whole || figures.now_ns <= figures.begin_ns) return;
-  const auto& key = figures.is_run ? figures.context->run_key : figures.context->task_key;
-  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
-  if (known == works_.end()) return;
-  const Idle& idle = known->second.idle;
-  const bool may_be = idle.process && !is_normal(idle.process.get()) && !is_normal(known->second.leader.get());
+  const Work* const known = works_.find(*figures.context, figures.is_run);
+  if (known == nullptr) return;
+  const Idle& idle = known->idle;
+  const bool may_be = idle.process && !is_normal(idle.process.get()) && !is_normal(known->leader.get());
   const std::uint64_t wall_ns = figures.now_ns - figures.begin_ns;
   const std::uint64_t of_task_ns = certain_ns(figures.ledger, figures.ledger.sleep_ns + figures.ledger.lock_ns);
   const std::uint64_t wait_ns = may_be ? std::min(of_task_ns, idle.wait_ns()) : 0;
@@ -106,8 +101,7 @@ void IdleFindings::look(const ScopeFigures& figures, std::uint64_t time_ns, std:
 void IdleFindings::finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures,
                             std::uint64_t time_ns, std::vector<Event>& events) {
   if (figures) look(*figures, time_ns, events);
-  const auto& key = is_run ? context.run_key : context.task_key;
-  if (key) works_.erase(static_cast<std::uint64_t>(*key));
+  works_.erase(context, is_run);
 }
 
 }  // namespace tracer::internal

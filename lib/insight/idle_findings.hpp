@@ -6,27 +6,27 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include <tracer/event.hpp>
 
 #include "insight/finding_book.hpp"
 #include "insight/task_ledgers.hpp"
+#include "insight/works.hpp"
 #include "state/process_spans.hpp"
 
 namespace tracer::internal {
 
 /// Findings about tasks, and runs without tasks, that spend most of their time waiting for one of their processes,
-/// which only sleeps or waits for a lock. Bounded: by kMostWorks.
+/// which only sleeps or waits for a lock. Bounded: as Works.
 class IdleFindings {
  public:
   explicit IdleFindings(FindingBook& book);
 
-  void saw(const RunStart& start) { began(start.context->run_key, start.pid, start.start_ns); }
-  void saw(const TaskStart& start) { began(start.context->task_key, start.pid, start.start_ns); }
+  void saw(const RunStart& start) { began(*start.context, true, start.pid, start.start_ns); }
+  void saw(const TaskStart& start) { began(*start.context, false, start.pid, start.start_ns); }
   void saw(const ProcessSpan& span);
-  void saw(const ContextChange& change);
+  void saw(const ContextChange& change) { works_.saw(change); }
   /// At a snapshot, of one that lives.
   void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
     look(figures, time_ns, events);
@@ -35,8 +35,6 @@ class IdleFindings {
                 std::vector<Event>& events);
 
  private:
-  static constexpr std::size_t kMostWorks = 16384;
-
   /// The one that waited longest, and was no leader.
   struct Idle {
     std::shared_ptr<const Process> process = {};
@@ -52,7 +50,7 @@ class IdleFindings {
     Idle idle = {};
   };
 
-  void began(const std::optional<Key>& key, std::uint32_t pid, std::uint64_t start_ns);
+  void began(const Context& context, bool is_run, std::uint32_t pid, std::uint64_t start_ns);
   bool is_idle(const ProcessSpan& span) const;
   bool is_normal(const Process* process) const;
   void look(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
@@ -64,7 +62,7 @@ class IdleFindings {
   std::uint64_t most_cpu_percent_;
   std::uint64_t most_bytes_per_s_;
   std::uint64_t most_waits_per_minute_;
-  std::unordered_map<std::uint64_t, Work> works_;  ///< By work_key().
+  Works<Work> works_;
 };
 
 }  // namespace tracer::internal

@@ -61,9 +61,17 @@ std::optional<UsualPace> NotNormal::pace_of(const Context& context) const {
   return UsualPace{wall_ns, wall_ns - std::min(wall_ns, expected.cpu_ns->median), expected.wall_ns->n};
 }
 
+void NotNormal::forget(const Context& context, const std::optional<Key>& key) {
+  living_room_.give_back(user_of(context), living_.erase(id_of(context, key)));
+}
+
 void NotNormal::begin(const std::optional<Key>& key, const std::shared_ptr<const Context>& context,
                       std::uint64_t begin_ns, bool is_task) {
-  if (!key || (living_.size() >= kMostLiving && living(*context, key) == nullptr)) return;
+  if (!key) return;
+  if (living(*context, key) == nullptr) {
+    if (!living_room_.has(user_of(*context), 1)) return;
+    living_room_.hold(user_of(*context), 1);
+  }
   Living& known = living_[id_of(*context, key)];
   if (known.begin_ns == 0) known.begin_ns = begin_ns;
   known.context = context;
@@ -111,7 +119,8 @@ void NotNormal::saw(const ContextChange& change) {
     auto node = living_.extract(id_of(before, before.*key));
     if (node.empty()) continue;
     node.key() = id_of(after, after.*key);
-    living_.insert(std::move(node));
+    living_room_.give_back(user_of(before), 1);
+    if (living_.insert(std::move(node)).inserted) living_room_.hold(user_of(after), 1);
   }
   if (change.after->task_key && living(*change.after, change.after->task_key) != nullptr)
     begin(change.after->task_key, change.after, 0, true);
@@ -213,14 +222,19 @@ void NotNormal::compare(Ended ended, std::vector<Event>& events) {
   if (ended.past.outcome != Outcome::kSucceeded) return;
   history_->want(ended.past.kind);
   if (const auto usual = history_->usual(ended.past.kind)) return compare_with(*usual, ended, events);
-  if (waiting_.size() < kMostWaiting) waiting_.push_back(std::move(ended));
+  const uid_t user = user_of(*ended.context);
+  if (!waiting_room_.has(user, 1)) return;
+  waiting_room_.hold(user, 1);
+  waiting_.push_back(std::move(ended));
 }
 
 void NotNormal::compare_waiting(std::vector<Event>& events) {
   std::erase_if(waiting_, [&](const Ended& each) {
     const auto usual = history_->usual(each.past.kind);
-    if (usual) compare_with(*usual, each, events);
-    return usual != nullptr;
+    if (!usual) return false;
+    compare_with(*usual, each, events);
+    waiting_room_.give_back(user_of(*each.context), 1);
+    return true;
   });
 }
 
@@ -271,9 +285,12 @@ void NotNormal::judge_request(const TaskFinish& finish, const PastTask& past, st
 void NotNormal::add_to_step(const TaskFinish& finish, const PastTask& past) {
   if (!finish.context->step || past.outcome != Outcome::kSucceeded) return;
   const auto key = std::pair(number_of(finish.context->run_key), past.kind);
-  if (steps_.size() >= kMostSteps && !steps_.contains(key)) return;
+  if (!steps_.contains(key) && !steps_room_.has(user_of(*finish.context), 1)) return;
   Step& step = steps_[key];
-  if (!step.context) step.context = step_context(*finish.context);
+  if (!step.context) {
+    step.context = step_context(*finish.context);
+    steps_room_.hold(user_of(*step.context), 1);
+  }
   step.kind = past.kind;
   ++step.tasks;
   step.requested_memory_bytes = std::max(step.requested_memory_bytes, finish.requested.memory_bytes.value_or(0));
@@ -327,13 +344,15 @@ void NotNormal::judge_steps(const std::optional<Key>& run_key, std::uint64_t tim
   std::erase_if(steps_, [&](const auto& each) {
     if (run_key && each.first.first != number_of(run_key)) return false;
     history_->want(each.second.kind);
-    if (ended_steps_.size() < kMostSteps) ended_steps_.push_back(each.second);
+    ended_steps_.push_back(each.second);
     return true;
   });
   std::erase_if(ended_steps_, [&](const Step& each) {
     const auto usual = history_->usual(each.kind);
-    if (usual) judge_step(each, *usual, time_ns, events);
-    return usual != nullptr;
+    if (!usual) return false;
+    judge_step(each, *usual, time_ns, events);
+    steps_room_.give_back(user_of(*each.context), 1);
+    return true;
   });
 }
 
@@ -349,7 +368,7 @@ void NotNormal::finished(const TaskFinish& finish, std::vector<Event>& events) {
   judge_request(finish, past, events);
   add_to_step(finish, past);
   history_->add(std::move(past));
-  living_.erase(id_of(*finish.context, finish.context->task_key));
+  forget(*finish.context, finish.context->task_key);
 }
 
 void NotNormal::finished(const RunFinish& finish, std::vector<Event>& events) {
@@ -371,7 +390,7 @@ void NotNormal::finished(const RunFinish& finish, std::vector<Event>& events) {
     history_->add(std::move(past));
   }
   judge_steps(finish.context->run_key, finish.end_ns, events);
-  living_.erase(id_of(*finish.context, finish.context->run_key));
+  forget(*finish.context, finish.context->run_key);
 }
 
 void NotNormal::report_problem(std::uint64_t time_ns, std::vector<Event>& events) {

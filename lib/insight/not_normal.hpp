@@ -16,6 +16,7 @@
 
 #include <tracer/event.hpp>
 
+#include "base/fair_room.hpp"
 #include "history/session_history.hpp"
 #include "insight/finding_book.hpp"
 #include "insight/stall_findings.hpp"
@@ -48,10 +49,11 @@ class NotNormal {
   void finish(std::uint64_t time_ns, std::vector<Event>& events);
 
  private:
-  static constexpr std::size_t kMostLiving = 32768;
+  /// For all users, as are the next two; one alone may hold half of it.
+  static constexpr std::size_t kMostLiving = 65536;
   static constexpr std::size_t kMostTools = 64;  ///< Of one task.
-  static constexpr std::size_t kMostSteps = 4096;
-  static constexpr std::size_t kMostWaiting = 4096;
+  static constexpr std::size_t kMostSteps = 8192;
+  static constexpr std::size_t kMostWaiting = 8192;
 
   /// A run or task that has begun and not finished.
   struct Living {
@@ -86,6 +88,8 @@ class NotNormal {
   /// A run or task: two users may give the same key.
   using Id = std::pair<uid_t, std::uint64_t>;
 
+  uid_t user_of(const Context& context) const { return book_.accounts()->user_of(context.owner_uid); }
+  void forget(const Context& context, const std::optional<Key>& key);
   static Id id_of(const Context& context, const std::optional<Key>& key) noexcept;
   Living* living(const Context& context, const std::optional<Key>& key);
   void begin(const std::optional<Key>& key, const std::shared_ptr<const Context>& context, std::uint64_t begin_ns,
@@ -118,6 +122,9 @@ class NotNormal {
   std::vector<Step> ended_steps_;  ///< Of runs that are over; likewise.
   std::map<Id, Living> living_;
   std::map<std::pair<std::uint64_t, TaskKind>, Step> steps_;  ///< By the key of the run, 0 for none, and the kind.
+  FairRoom living_room_{kMostLiving};
+  FairRoom waiting_room_{kMostWaiting};
+  FairRoom steps_room_{kMostSteps};  ///< For those that have ended, too.
 };
 
 }  // namespace tracer::internal

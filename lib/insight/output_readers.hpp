@@ -3,19 +3,22 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <utility>
 
 #include <tracer/event.hpp>
+
+#include "base/bounded.hpp"
 
 namespace tracer::internal {
 
 /// Which processes have read through a pipe what another had written, and ended well: those that waited for it.
-/// Bounded: by kMost.
+/// Bounded: by kMostBytes.
 class OutputReaders {
  public:
   /// Of less than this many bytes nothing is said: it may be a message as well as output.
-  explicit OutputReaders(std::uint64_t least_bytes) : least_bytes_(least_bytes) {}
+  OutputReaders(std::uint64_t least_bytes, std::shared_ptr<Accounts> accounts)
+      : least_bytes_(least_bytes), readers_(kMostBytes, {}, std::move(accounts)) {}
 
   void saw(const ProcessExit& exit);
   /// Who has used the output of a process that ended then, having written so much; null: nobody, or not known.
@@ -23,7 +26,7 @@ class OutputReaders {
                                            std::uint64_t written_bytes) const;
 
  private:
-  static constexpr std::size_t kMost = 8192;
+  static constexpr std::size_t kMostBytes = 2u << 20;
 
   struct Reader {
     std::uint64_t begin_ns = 0;
@@ -32,7 +35,7 @@ class OutputReaders {
   };
 
   std::uint64_t least_bytes_;
-  std::map<std::uint32_t, Reader> readers_;  ///< By the pid that they read from.
+  Bounded<std::uint32_t, Reader> readers_;  ///< By the pid that they read from.
 };
 
 }  // namespace tracer::internal

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
 #include "state/process_spans.hpp"
 
@@ -24,47 +23,35 @@ PipeFindings::PipeFindings(FindingBook& book)
     : book_(book),
       least_wall_ns_(book.rules().limit(kCode, "least_wall_ns")),
       least_waited_ns_(book.rules().limit(kCode, "least_waited_ns")),
-      least_percent_(book.rules().limit(kCode, "least_percent")) {}
-
-PipeFindings::Work* PipeFindings::work_of(const Process& process) {
-  const std::uint64_t key = work_key(*process.context);
-  if (key == 0 || (works_.size() >= kMostWorks && !works_.contains(key))) return nullptr;
-  return &works_[key];
-}
+      least_percent_(book.rules().limit(kCode, "least_percent")),
+      works_(book) {}
 
 void PipeFindings::saw(Work& work, const Process& process) {
   work.ended.saw(process, book_.is_own(process) ? process.program->tool : std::string(kAnothersProgram));
 }
 
 void PipeFindings::saw(const std::shared_ptr<const Process>& process) {
-  if (Work* work = work_of(*process)) saw(*work, *process);
+  if (Work* work = works_.make(*process)) saw(*work, *process);
 }
 
 void PipeFindings::saw(const ProcessSample& sample) {
-  Work* work = work_of(*sample.process);
+  Work* work = works_.make(*sample.process);
   if (work == nullptr) return;
   const auto known = work->living.find(sample.process->pid);
   if (known == work->living.end()) {
-    if (living_ >= kMostLiving) return;
-    ++living_;
+    if (!works_.charge(*sample.process, (work->living.size() + 1) * kBytesOfLiving)) return;
     saw(*work, *sample.process);
   }
   work->living.insert_or_assign(sample.process->pid, pipe_use_of(sample));
 }
 
 void PipeFindings::saw(const ProcessExit& exit) {
-  Work* work = work_of(*exit.process);
+  Work* work = works_.make(*exit.process);
   if (work == nullptr) return;
   saw(*work, *exit.process);
   work->ended.ended(pipe_use_of(exit));
-  living_ -= work->living.erase(exit.process->pid);
-}
-
-void PipeFindings::saw(const ContextChange& change) {
-  for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
-    const auto left = move_key(works_, from, to);
-    if (!left.empty()) living_ -= left.mapped().living.size();
-  });
+  work->living.erase(exit.process->pid);
+  works_.charge(*exit.process, work->living.size() * kBytesOfLiving);
 }
 
 void PipeFindings::look(const ScopeFigures& figures, const PipeGraph& graph, std::uint64_t time_ns,
@@ -100,10 +87,9 @@ void PipeFindings::look(const ScopeFigures& figures, const PipeGraph& graph, std
 
 void PipeFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
   if (figures.is_run && figures.by_tasks) return;
-  const auto& key = figures.is_run ? figures.context->run_key : figures.context->task_key;
-  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
-  if (known == works_.end() || figures.now_ns < figures.begin_ns + least_wall_ns_) return;
-  Work& work = known->second;
+  Work* const known = works_.find(*figures.context, figures.is_run);
+  if (known == nullptr || figures.now_ns < figures.begin_ns + least_wall_ns_) return;
+  Work& work = *known;
   if (figures.now_ns < work.looked_ns + kBetweenLooks_ns) return;
   work.looked_ns = figures.now_ns;
   const bool any_waits = std::any_of(work.living.begin(), work.living.end(),
@@ -116,12 +102,10 @@ void PipeFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, st
 
 void PipeFindings::finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures,
                             std::uint64_t time_ns, std::vector<Event>& events) {
-  const auto& key = is_run ? context.run_key : context.task_key;
-  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
-  if (known == works_.end()) return;
-  if (figures && !(is_run && figures->by_tasks)) look(*figures, known->second.ended, time_ns, events);
-  living_ -= known->second.living.size();
-  works_.erase(known);
+  const Work* const known = works_.find(context, is_run);
+  if (known == nullptr) return;
+  if (figures && !(is_run && figures->by_tasks)) look(*figures, known->ended, time_ns, events);
+  works_.erase(context, is_run);
 }
 
 }  // namespace tracer::internal

@@ -11,12 +11,12 @@
 
 #include "insight/finding_book.hpp"
 #include "insight/task_ledgers.hpp"
+#include "insight/works.hpp"
 #include "state/pipe_graph.hpp"
 
 namespace tracer::internal {
 
-/// Findings about the stage of a pipe that the others wait for, in a task, or a run without tasks. Bounded: by
-/// kMostWorks and kMostLiving.
+/// Findings about the stage of a pipe that the others wait for, in a task, or a run without tasks. Bounded: as Works.
 class PipeFindings {
  public:
   explicit PipeFindings(FindingBook& book);
@@ -24,23 +24,20 @@ class PipeFindings {
   void saw(const std::shared_ptr<const Process>& process);
   void saw(const ProcessSample& sample);
   void saw(const ProcessExit& exit);
-  void saw(const ContextChange& change);
+  void saw(const ContextChange& change) { works_.saw(change); }
   /// At a snapshot, of one that lives.
   void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
   void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,
                 std::vector<Event>& events);
 
  private:
-  static constexpr std::size_t kMostWorks = 16384;
-  static constexpr std::size_t kMostLiving = 8192;
-
   struct Work {
     PipeGraph ended;
     std::unordered_map<std::uint32_t, PipeUse> living = {};  ///< By pid: as if they ended at their last samples.
     std::uint64_t looked_ns = 0;
   };
+  static constexpr std::size_t kBytesOfLiving = sizeof(decltype(Work::living)::value_type) + 32;
 
-  Work* work_of(const Process& process);
   void saw(Work& work, const Process& process);
   void look(const ScopeFigures& figures, const PipeGraph& graph, std::uint64_t time_ns, std::vector<Event>& events);
 
@@ -48,8 +45,7 @@ class PipeFindings {
   std::uint64_t least_wall_ns_;
   std::uint64_t least_waited_ns_;
   std::uint64_t least_percent_;
-  std::unordered_map<std::uint64_t, Work> works_;  ///< By work_key().
-  std::size_t living_ = 0;
+  Works<Work> works_;
 };
 
 }  // namespace tracer::internal

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/most_processes.hpp"
 #include "insight/shares.hpp"
 
 namespace tracer::internal {
@@ -97,7 +98,7 @@ void ProcessSlowness::look_at_pieces(const ProcessSpan& span, std::vector<Event>
 void ProcessSlowness::look_at_network(const ProcessSpan& span, std::vector<Event>& events) {
   if (span.total.network_bytes == 0) return;
   const std::uint32_t pid = span.process->pid;
-  if (rates_.size() >= kMostRates && !rates_.contains(pid)) return;
+  if (rates_.size() >= kMostLivingProcesses && !rates_.contains(pid)) return;
   Rate& rate = rates_[pid];
   if (rate.start_ns != span.process->start_ns) rate = {span.process->start_ns, span.from_ns};
   rate.bytes += span.change.network_bytes;

@@ -14,7 +14,7 @@
 namespace tracer::internal {
 
 /// Findings about what slows down one process of a run or task: threads that wait for each other, data in tiny pieces,
-/// a connection that became slow. Bounded: by kMostRates.
+/// a connection that became slow. Bounded: by what lives.
 class ProcessSlowness {
  public:
   explicit ProcessSlowness(FindingBook& book);
@@ -22,8 +22,6 @@ class ProcessSlowness {
   void saw(const ProcessSpan& span, std::vector<Event>& events);
 
  private:
-  static constexpr std::size_t kMostRates = 16384;
-
   /// Of what came through the network, in windows.
   struct Rate {
     std::uint64_t start_ns = 0;  ///< Of the process.

@@ -17,14 +17,4 @@ void for_each_new_key(const ContextChange& change, const Rename& rename) {
     if (from && to && *from != *to) rename(static_cast<std::uint64_t>(*from), static_cast<std::uint64_t>(*to));
 }
 
-/// What `map` has under one key is under another from now on. What is there already stays; returns the one that was to
-/// take its place, else nothing.
-template <class Map>
-typename Map::node_type move_key(Map& map, std::uint64_t from, std::uint64_t to) {
-  auto node = map.extract(from);
-  if (node.empty()) return node;
-  node.key() = to;
-  return std::move(map.insert(std::move(node)).node);
-}
-
 }  // namespace tracer::internal

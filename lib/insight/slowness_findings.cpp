@@ -38,7 +38,11 @@ std::string cpus_text(std::uint64_t millicpus) {
 }  // namespace
 
 SlownessFindings::SlownessFindings(FindingBook& book, std::uint32_t cpus)
-    : book_(book), cpus_(std::max(cpus, 1U)), most_short_life_ns_(limit("many_short_processes", "most_life_ns")) {
+    : book_(book),
+      cpus_(std::max(cpus, 1U)),
+      most_short_life_ns_(limit("many_short_processes", "most_life_ns")),
+      works_(book),
+      limit_millicpus_(kMostBytesOfLimits, {}, book.accounts()) {
   constexpr std::array<std::string_view, kCauses> kCodes = {"disk_wait", "cpu_limited", "network_wait",
                                                             "memory_pressure"};
   for (std::size_t i = 0; i < kCauses; ++i)
@@ -49,11 +53,10 @@ SlownessFindings::SlownessFindings(FindingBook& book, std::uint32_t cpus)
 void SlownessFindings::saw(const ProcessSpan& span) {
   all_.cpu_ns += span.change.cpu_ns;
   all_.queued_ns += span.change.queued_ns;
-  const std::uint64_t key = work_key(*span.process->context);
-  if (key == 0 || (works_.size() >= kMostWorks && !works_.contains(key))) return;
-  const auto [known, fresh] = works_.try_emplace(key);
-  Work& work = known->second;
-  if (fresh) {
+  Work* const known = works_.make(*span.process);
+  if (known == nullptr) return;
+  Work& work = *known;
+  if (std::exchange(work.is_new, false)) {
     work.all_since_ns = work.usage.from_ns = span.from_ns;
     work.all_before = {all_.cpu_ns - span.change.cpu_ns, all_.queued_ns - span.change.queued_ns};
   }
@@ -81,9 +84,9 @@ void SlownessFindings::saw(const ProcessSpan& span) {
 void SlownessFindings::saw(const ProcessExit& exit) {
   const std::uint64_t life_ns = exit.end_ns - std::min(exit.begin_ns, exit.end_ns);
   if (life_ns > most_short_life_ns_ || exit.attached_ns) return;
-  const auto known = works_.find(work_key(*exit.process->context));
-  if (known == works_.end()) return;
-  Work& work = known->second;
+  Work* const known = works_.find(*exit.process);
+  if (known == nullptr) return;
+  Work& work = *known;
   ++work.short_lives;
   work.short_ns += life_ns;
   const std::string tool = book_.is_own(*exit.process) ? exit.tool() : std::string(kAnothersProgram);
@@ -94,20 +97,8 @@ void SlownessFindings::saw(const CgroupSample& sample) {
   if (!sample.cgroup->id) return;
   if (!sample.cpu_limit_millicpus) {
     limit_millicpus_.erase(*sample.cgroup->id);
-  } else if (limit_millicpus_.size() < kMostCgroups || limit_millicpus_.contains(*sample.cgroup->id)) {
-    limit_millicpus_[*sample.cgroup->id] = *sample.cpu_limit_millicpus;
-  }
-}
-
-void SlownessFindings::saw(const ContextChange& change) {
-  if (change.pid) return;
-  for (const auto& [from, to] :
-       {std::pair(change.old_task_key, change.after->task_key), std::pair(change.old_run_key, change.after->run_key)}) {
-    if (!from || !to) continue;
-    auto node = works_.extract(static_cast<std::uint64_t>(*from));
-    if (node.empty()) continue;
-    node.key() = static_cast<std::uint64_t>(*to);
-    works_.insert(std::move(node));
+  } else {
+    limit_millicpus_.put(*sample.cgroup->id, std::nullopt, 0, *sample.cpu_limit_millicpus);
   }
 }
 
@@ -163,8 +154,8 @@ void SlownessFindings::look_at_waits(const Scope& scope) {
     if (waits[i] < at_most[i] - at_most[i] / 20) draft.evidence.push_back(words("at_least", "at least"));
     if (i == kDisk && pages_ns > 0) draft.evidence.push_back(figure("mapped_files_ns", pages_ns, "ns"));
     if (i == kThrottled && most.process && most.process->cgroup->id) {
-      const auto known = limit_millicpus_.find(*most.process->cgroup->id);
-      if (known != limit_millicpus_.end()) draft.evidence.push_back(words("limit_cpus", cpus_text(known->second)));
+      const std::uint64_t* const known = limit_millicpus_.find(*most.process->cgroup->id);
+      if (known != nullptr) draft.evidence.push_back(words("limit_cpus", cpus_text(*known)));
     }
     const bool holds =
         !is_normal && scope.wall_ns >= cause.least_wall_ns && waits[i] >= cause.least_wait_ns && share >= least;
@@ -287,18 +278,16 @@ void SlownessFindings::look(const ScopeFigures& figures, Work& work, std::uint64
 void SlownessFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
   // Its tasks speak for it.
   if (figures.is_run && figures.by_tasks) return;
-  const auto& key = figures.is_run ? figures.context->run_key : figures.context->task_key;
-  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
-  if (known != works_.end()) look(figures, known->second, time_ns, events);
+  Work* const known = works_.find(*figures.context, figures.is_run);
+  if (known != nullptr) look(figures, *known, time_ns, events);
 }
 
 void SlownessFindings::finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures,
                                 std::uint64_t time_ns, std::vector<Event>& events) {
-  const auto& key = is_run ? context.run_key : context.task_key;
-  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
-  if (known == works_.end()) return;
-  if (figures && !(is_run && figures->by_tasks)) look(*figures, known->second, time_ns, events);
-  works_.erase(known);
+  Work* const known = works_.find(context, is_run);
+  if (known == nullptr) return;
+  if (figures && !(is_run && figures->by_tasks)) look(*figures, *known, time_ns, events);
+  works_.erase(context, is_run);
 }
 
 }  // namespace tracer::internal

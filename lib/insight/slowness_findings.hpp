@@ -8,19 +8,18 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include <tracer/event.hpp>
 
 #include "insight/finding_book.hpp"
 #include "insight/task_ledgers.hpp"
+#include "insight/works.hpp"
 #include "state/process_spans.hpp"
 
 namespace tracer::internal {
 
 /// Findings about what kept a task, or a run without tasks, from being faster, as a whole: its waits, CPUs that it did
-/// not get or did not use, processes too short to be worth their start. Bounded: by kMostWorks, and by tasks and runs
-/// that live.
+/// not get or did not use, processes too short to be worth their start. Bounded: as Works, and by the constants below.
 class SlownessFindings {
  public:
   /// On this many CPUs.
@@ -29,7 +28,7 @@ class SlownessFindings {
   void saw(const ProcessSpan& span);
   void saw(const ProcessExit& exit);
   void saw(const CgroupSample& sample);
-  void saw(const ContextChange& change);
+  void saw(const ContextChange& change) { works_.saw(change); }
   /// At a snapshot, of one that lives.
   void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
   /// At its end. Without figures: part of it is not known.
@@ -37,9 +36,8 @@ class SlownessFindings {
                 std::vector<Event>& events);
 
  private:
-  static constexpr std::size_t kMostWorks = 32768;
   static constexpr std::size_t kMostShortTools = 64;  ///< Of one task or run.
-  static constexpr std::size_t kMostCgroups = 4096;
+  static constexpr std::size_t kMostBytesOfLimits = 4u << 20;
   static constexpr std::size_t kCauses = 4;
 
   /// Of the time that a task waited for one thing.
@@ -70,6 +68,7 @@ class SlownessFindings {
     Most busiest = {};                  ///< Of the window.
   };
   struct Work {
+    bool is_new = true;
     Sums sums = {};
     Sums all_before = {};  ///< Of all that is followed, when it was seen first.
     std::uint64_t all_since_ns = 0;
@@ -107,8 +106,8 @@ class SlownessFindings {
   std::array<Cause, kCauses> causes_;
   std::uint64_t most_short_life_ns_;
   Sums all_ = {};
-  std::unordered_map<std::uint64_t, Work> works_;           ///< By work_key().
-  std::map<std::uint64_t, std::uint64_t> limit_millicpus_;  ///< By the id of the cgroup.
+  Works<Work> works_;
+  Bounded<std::uint64_t, std::uint64_t> limit_millicpus_;  ///< By the id of the cgroup.
 };
 
 }  // namespace tracer::internal

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/declared_task.hpp"
-#include "insight/renamed_keys.hpp"
+#include "base/most_processes.hpp"
 #include "insight/shares.hpp"
 
 namespace tracer::internal {
@@ -66,21 +66,16 @@ StallFindings::StallFindings(FindingBook& book)
       least_ns_(book.rules().limit(kStalled, "least_ns")),
       least_sleep_ns_(book.rules().limit(kStalled, "least_sleep_ns")),
       most_cpu_percent_(book.rules().limit(kStalled, "most_cpu_percent")),
-      least_circle_ns_(book.rules().limit(kCircle, "least_ns")) {}
-
-StallFindings::Work* StallFindings::work_of(const Process& process) {
-  const std::uint64_t key = work_key(*process.context);
-  if (key == 0 || (works_.size() >= kMost && !works_.contains(key))) return nullptr;
-  return &works_[key];
-}
+      least_circle_ns_(book.rules().limit(kCircle, "least_ns")),
+      works_(book) {}
 
 void StallFindings::moved(const Process& process, std::uint64_t time_ns) {
-  if (Work* work = work_of(process)) work->moved_ns = std::max(work->moved_ns, time_ns);
+  if (Work* work = works_.make(process)) work->moved_ns = std::max(work->moved_ns, time_ns);
 }
 
 void StallFindings::saw(const ContextChange& change) {
+  works_.saw(change);
   for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
-    move_key(works_, from, to);
     for (auto& [pid, member] : members_)
       if (member.work == from) member.work = to;
   });
@@ -93,8 +88,10 @@ void StallFindings::saw(const ProcessSpan& span) {
     moved(process, span.to_ns);
     return;
   }
-  Work* work = work_of(process);
-  if (work == nullptr || (members_.size() >= kMost && !members_.contains(process.pid))) return;
+  Work* work = works_.make(process);
+  if (work == nullptr || (members_.size() >= kMostLivingProcesses && !members_.contains(process.pid))) return;
+  // Where it was lost, when something moved last is not known.
+  if (work->snapshot == 0) work->moved_ns = std::max(work->moved_ns, span.to_ns);
   if (work->snapshot != snapshot_) {
     work->snapshot = snapshot_;
     work->sampled.clear();
@@ -237,15 +234,14 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
 
 void StallFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
   if (figures.is_run && figures.by_tasks) return;
-  const auto& key = figures.is_run ? figures.context->run_key : figures.context->task_key;
-  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
+  const Work* const known = works_.find(*figures.context, figures.is_run);
   // Processes that were folded may move.
-  if (known == works_.end() || known->second.snapshot != snapshot_ || known->second.sampled.empty() ||
-      known->second.sampled.size() != figures.living)
+  if (known == nullptr || known->snapshot != snapshot_ || known->sampled.empty() ||
+      known->sampled.size() != figures.living)
     return;
-  std::uint64_t since_ns = known->second.moved_ns;
+  std::uint64_t since_ns = known->moved_ns;
   std::vector<const Member*> members;
-  for (const std::uint32_t pid : known->second.sampled) {
+  for (const std::uint32_t pid : known->sampled) {
     const auto member = members_.find(pid);
     if (member == members_.end()) return;
     since_ns = std::max(since_ns, member->second.quiet_since_ns);
@@ -256,9 +252,6 @@ void StallFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, s
     book_.close(code, figures.is_run ? "run" : "task", *figures.context, nullptr, time_ns, events);
 }
 
-void StallFindings::finished(const Context& context, bool is_run) {
-  const auto& key = is_run ? context.run_key : context.task_key;
-  if (key) works_.erase(static_cast<std::uint64_t>(*key));
-}
+void StallFindings::finished(const Context& context, bool is_run) { works_.erase(context, is_run); }
 
 }  // namespace tracer::internal

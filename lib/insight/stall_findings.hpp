@@ -15,6 +15,7 @@
 
 #include "insight/finding_book.hpp"
 #include "insight/task_ledgers.hpp"
+#include "insight/works.hpp"
 #include "state/process_spans.hpp"
 
 namespace tracer::internal {
@@ -27,7 +28,7 @@ struct UsualPace {
 };
 
 /// Findings about tasks, and runs without tasks, in which nothing moves: none of their processes computes, reads or
-/// writes, and none begins or ends. Bounded: by what lives, and by kMost.
+/// writes, and none begins or ends. Bounded: by what lives, and as Works.
 class StallFindings {
  public:
   /// Absent: nothing, or too little, is known of it.
@@ -48,8 +49,6 @@ class StallFindings {
   void finished(const Context& context, bool is_run);
 
  private:
-  static constexpr std::size_t kMost = 32768;
-
   /// A process that lives, by its last sample.
   struct Member {
     std::uint64_t start_ns = 0;
@@ -66,7 +65,6 @@ class StallFindings {
     std::uint64_t snapshot = 0;
   };
 
-  Work* work_of(const Process& process);
   bool waits_in_circle(const std::vector<const Member*>& members) const;
   /// Of the processes of one task.
   struct Natures {
@@ -90,7 +88,7 @@ class StallFindings {
   std::uint64_t least_circle_ns_;
   std::uint64_t snapshot_ = 1;
   std::unordered_map<std::uint32_t, Member> members_;  ///< By pid.
-  std::unordered_map<std::uint64_t, Work> works_;      ///< By work_key().
+  Works<Work> works_;
 };
 
 }  // namespace tracer::internal

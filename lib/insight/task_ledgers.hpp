@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,7 +49,8 @@ class TaskLedgers {
         counts_(counts),
         scopes_(kMostBytes, "task_ledgers_full", accounts,
                 [this](std::uint64_t key, const auto& each) { lost(key, *each); }),
-        finished_(kMostBytesOfFinished, {}, accounts, [this](std::uint64_t key, bool) { forget(key); }) {}
+        finished_(kMostBytesOfFinished, {}, accounts, [this](std::uint64_t key, bool) { forget(key); }),
+        ended_(kMostBytesOfEnded, {}, accounts) {}
 
   void saw(const ProcessStart& start);
   void saw(const ProcessExec& exec);
@@ -79,8 +79,9 @@ class TaskLedgers {
   static constexpr std::size_t kMostAround = 8;
   static constexpr std::size_t kMostEntries = 256;
   static constexpr std::size_t kMostMembers = 16384;  ///< Of one scope that are told from strangers.
-  static constexpr std::size_t kMostEnded = 4096;     ///< That may still be found to be what others waited for.
-  static constexpr std::size_t kMostOthers = 64;      ///< That one task is known to have waited for.
+  /// For processes that may still be found to be what others waited for.
+  static constexpr std::size_t kMostBytesOfEnded = 1u << 20;
+  static constexpr std::size_t kMostOthers = 64;  ///< That one task is known to have waited for.
 
   struct Scope;
   /// By what a process may wait for one of another task.
@@ -175,12 +176,11 @@ class TaskLedgers {
 
   std::uint32_t cpus_;
   ScopeCounts* counts_;
-  Bounded<std::uint64_t, std::shared_ptr<Scope>> scopes_;            ///< By key.
-  std::unordered_map<std::uint32_t, Member> members_;                ///< By pid.
-  std::unordered_map<std::string, std::weak_ptr<Scope>> by_name_;    ///< Tasks, by Scope::name.
-  Bounded<std::uint64_t, bool> finished_;                            ///< By key: what of `scopes_` is over.
-  std::unordered_map<std::uint32_t, Ended> ended_;                   ///< By pid.
-  std::deque<std::pair<std::uint32_t, std::uint64_t>> ended_order_;  ///< Pid and start, the oldest first.
+  Bounded<std::uint64_t, std::shared_ptr<Scope>> scopes_;          ///< By key.
+  std::unordered_map<std::uint32_t, Member> members_;              ///< By pid.
+  std::unordered_map<std::string, std::weak_ptr<Scope>> by_name_;  ///< Tasks, by Scope::name.
+  Bounded<std::uint64_t, bool> finished_;                          ///< By key: what of `scopes_` is over.
+  Bounded<std::uint32_t, Ended> ended_;                            ///< By pid.
 };
 
 }  // namespace tracer::internal

@@ -49,11 +49,11 @@ ProcessLedger TaskLedgers::without_inside(const ProcessLedger& span, const Scope
 std::shared_ptr<TaskLedgers::Scope> TaskLedgers::task_with(std::uint32_t pid, std::uint64_t from_ns,
                                                            std::uint64_t to_ns) const {
   const auto living = members_.find(pid);
-  const auto ended = ended_.find(pid);
+  const Ended* const ended = ended_.find(pid);
   const bool lived = living != members_.end() && living->second.start_ns <= to_ns;
-  const bool ended_then = ended != ended_.end() && ended->second.start_ns <= to_ns && ended->second.end_ns >= from_ns;
+  const bool ended_then = ended != nullptr && ended->start_ns <= to_ns && ended->end_ns >= from_ns;
   if (lived == ended_then) return nullptr;
-  if (ended_then) return ended->second.earlier_end_ns < from_ns ? ended->second.task : nullptr;
+  if (ended_then) return ended->earlier_end_ns < from_ns ? ended->task : nullptr;
   const auto& scopes = living->second.scopes;
   const auto task = std::find_if(scopes.begin(), scopes.end(), [](const auto& each) { return !each->is_run; });
   return task == scopes.end() ? nullptr : *task;
@@ -119,14 +119,9 @@ void TaskLedgers::keep_end(const Member& member, std::uint32_t pid) {
   const auto task =
       std::find_if(member.scopes.begin(), member.scopes.end(), [](const auto& each) { return !each->is_run; });
   if (task == member.scopes.end()) return;
-  Ended& kept = ended_[pid];
-  kept = {member.start_ns, member.last_ns, kept.end_ns, *task};
-  ended_order_.emplace_back(pid, member.start_ns);
-  if (ended_order_.size() <= kMostEnded) return;
-  const auto [oldest, start_ns] = ended_order_.front();
-  ended_order_.pop_front();
-  if (const auto found = ended_.find(oldest); found != ended_.end() && found->second.start_ns == start_ns)
-    ended_.erase(found);
+  const Ended* const earlier = ended_.find(pid);
+  ended_.put(pid, (*task)->context->owner_uid, 0,
+             {member.start_ns, member.last_ns, earlier == nullptr ? 0 : earlier->end_ns, *task});
 }
 
 }  // namespace tracer::internal

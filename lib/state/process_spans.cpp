@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/most_processes.hpp"
 #include "base/sums.hpp"
 
 namespace tracer::internal {
@@ -82,7 +83,7 @@ ProcessSpan ProcessSpans::sampled(const ProcessSample& sample) {
       span(sample.process, sample.attached_ns.value_or(process.start_ns), sample.time_ns, sample.account);
   made.threads = sample.threads.value_or(1);
   made.disk_wait_device = main_disk_wait_device(sample);
-  if (seen_.size() < kMost || seen_.contains(process.pid))
+  if (seen_.size() < kMostLivingProcesses || seen_.contains(process.pid))
     seen_.insert_or_assign(process.pid, Seen{process.start_ns, made.to_ns, made.threads, made.total});
   return made;
 }

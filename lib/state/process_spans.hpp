@@ -46,15 +46,13 @@ struct ProcessSpan {
 /// The key of the task that a process is in, else of its run; 0: in neither.
 std::uint64_t work_key(const Context& context) noexcept;
 
-/// Cuts the lives of processes at their samples. Bounded: by kMost; beyond, a span begins with the process.
+/// Cuts the lives of processes at their samples. Bounded: by what lives; beyond, a span begins with the process.
 class ProcessSpans {
  public:
   ProcessSpan sampled(const ProcessSample& sample);
   ProcessSpan ended(const ProcessExit& exit);
 
  private:
-  static constexpr std::size_t kMost = 32768;
-
   struct Seen {
     std::uint64_t start_ns = 0;
     std::uint64_t to_ns = 0;

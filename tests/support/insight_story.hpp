@@ -109,14 +109,14 @@ class Task {
   }
   Pace& pace(std::uint32_t pid) { return player(pid).pace; }
 
-  /// Goes on so many seconds, with a snapshot at the end of each.
-  void live(std::uint64_t seconds) {
-    for (; seconds > 0; --seconds) {
-      now_ns_ += kSecond;
+  /// Goes on so many rounds, with a snapshot at the end of each.
+  void live(std::uint64_t rounds, std::uint64_t round_ns = kSecond) {
+    for (; rounds > 0; --rounds) {
+      now_ns_ += round_ns;
       std::uint64_t processes = 0;
       for (Player& each : players_) {
         if (!each.living) continue;
-        spend(each, each.begin_ns == 1 && now_ns_ == kSecond ? kSecond - 1 : kSecond);
+        spend(each, each.begin_ns == 1 && now_ns_ == round_ns ? round_ns - 1 : round_ns);
         tracer::ProcessSample sample;
         sample.time_ns = now_ns_;
         sample.process = process(each);

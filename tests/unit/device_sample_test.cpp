@@ -234,3 +234,15 @@ TEST_CASE("the 99th percentile is bounded by the upper edge of its slot") {
   // What took more than half an hour has no bound.
   CHECK_FALSE(p99_ns({{TRACER_LATENCY_SLOTS - 1, 1}}).has_value());
 }
+
+TEST_CASE("whoever has ended is known, however many of another user have") {
+  Stages stages;
+  for (std::uint32_t pid = 10'000; pid < 20'000; ++pid) {
+    const Who bobs{.pid = pid, .start_ns = 1000, .uid = 1001, .comm = "crowd"};
+    stages.push(wire::start_record(bobs));
+    end(stages, bobs, 4096);
+  }
+  stages.push(wire::start_record(kHeavy));
+  end(stages, kHeavy, 8192);
+  CHECK(sampled(stages, used_by({{kHeavy, 8192}})).heaviest_pid == kHeavy.pid);
+}

@@ -122,6 +122,12 @@ TEST_CASE("what a child has written through an open that its parent closes count
   wire::Exit exit{.time_ns = 3000, .program_start_ns = 1500};
   exit.total.written_bytes = 500;
   stages.push(wire::exit_record(child, exit));
+  // However many orphans of another user end meanwhile.
+  for (std::uint32_t pid = 100'000; pid < 133'000; ++pid) {
+    const Who orphan{.pid = pid, .start_ns = 1500, .parent_pid = 1'000'000 + pid, .parent_start_ns = 1, .uid = 1001};
+    stages.push(wire::start_record(orphan));
+    stages.push(wire::exit_record(orphan, {.time_ns = 3000, .program_start_ns = 1500}));
+  }
   use(stages, {.written_bytes = 500, .closed_ns = 4000, .writes = true, .path = "/d/a"});
   end(stages, 0, 0);
   CHECK(stages.last<FileUse>().written_bytes == 500);

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +17,7 @@
 #include <doctest/doctest.h>
 
 #include "builders.hpp"
+#include "collect.hpp"
 #include "insight/insight.hpp"
 #include "temp_file.hpp"
 
@@ -164,6 +167,42 @@ TEST_CASE("what another process of the task wrote to counts if the task failed")
     CHECK(found.size() == (status == 0 ? 0 : 1));
     for (const Finding& each : found) CHECK(each.confidence == "medium");
   }
+}
+
+TEST_CASE("file systems of one user that hang, and any number of tasks that write, keep nobody else from an answer") {
+  constexpr std::uint32_t kAlice = 1000;
+  constexpr std::uint32_t kBob = 1001;
+  std::promise<void> gone;
+  const std::shared_future<void> hangs = gone.get_future().share();
+  Insight insight(2);
+  insight.ask_for_space([hangs](const SpaceQuestion& asked) {
+    if (asked.path == "/mnt/hung") hangs.wait();
+    return room(0);
+  });
+  std::vector<Event> events;
+  const auto fails = [&](std::uint32_t pid, std::uint32_t uid, const char* path) {
+    Context context = context_of_task();
+    context.task_key = Key{pid};
+    context.owner_uid = uid;
+    FileUse use;
+    use.process = build::process({.pid = pid, .uid = uid, .tool = "sort", .context = context});
+    use.path = path;
+    use.device = kScratch;
+    use.opened_to_write = true;
+    insight.add(use, events);
+    ProcessExit exit = build::exit(pid, 50 * kMs);
+    exit.process = use.process;
+    exit.exit_code = 1;
+    insight.add(exit, events);
+  };
+  for (std::uint32_t pid = 100'000; pid < 133'000; ++pid) fails(pid, kBob, "/mnt/hung");
+  fails(10, kAlice, "/scratch/out.bam");
+  insight.add(build::end(200 * kMs), events);
+  gone.set_value();
+  const auto found = collect::all_of<Finding>(events);
+  CHECK(std::count_if(found.begin(), found.end(), [&](const Finding& each) {
+          return each.code == "disk_full" && each.context->owner_uid == kAlice;
+        }) == 1);
 }
 
 TEST_CASE("nothing is said of a file system that was only read, of what did not fail, and of what others ended") {

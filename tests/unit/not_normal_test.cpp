@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What is said of tasks by earlier ones, and what is said of two traces that are compared.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -179,6 +182,62 @@ TEST_CASE("two users' living tasks of an equal key are two, and one that becomes
   REQUIRE(!findings.empty());
   for (const Finding& finding : findings) CHECK(finding.context->owner_uid == 1000u);
   CHECK(findings[0].code == "slower_than_usual");
+}
+
+TEST_CASE("one user's tasks, steps and questions leave room for another's") {
+  constexpr std::uint32_t kAlice = 1000;
+  constexpr std::uint32_t kBob = 1001;
+  const auto context_of = [](std::uint32_t uid, std::uint64_t key, const std::optional<std::string>& step) {
+    auto context = std::make_shared<Context>(*task_context(key));
+    context->owner_uid = uid;
+    context->step = step;
+    context->run_key = Key{uid};
+    return context;
+  };
+  const auto finish_of = [&](std::uint32_t uid, std::uint64_t key, const std::string& step, std::uint64_t wall_ns) {
+    TaskFinish task = finish(key, wall_ns);
+    task.context = context_of(uid, key, step);
+    task.requested.memory_bytes = 20 * kGiB;
+    return task;
+  };
+  const auto start_of = [&](std::uint32_t uid, std::uint64_t key, const std::optional<std::string>& step) {
+    TaskStart start;
+    start.context = context_of(uid, key, step);
+    start.time_ns = start.start_ns = kBegin;
+    return start;
+  };
+  Sessions sessions{UserIds()};
+  sessions.run([&](const auto& add) {
+    for (std::uint64_t i = 0; i < 20; ++i)
+      add(Event(finish_of(kAlice, 100 + i, "ALIGN", 40 * kSecond + i * kSecond / 10)));
+  });
+  const auto findings = sessions.run([&](const auto& add) {
+    for (std::uint64_t i = 0; i < 33'000; ++i) add(Event(start_of(kBob, 1000 + i, {})));
+    for (std::uint64_t i = 0; i < 4200; ++i)
+      add(Event(finish_of(kBob, 100'000 + i, "S" + std::to_string(i), 40 * kSecond)));
+    RunFinish run;
+    run.context = context_of(kBob, 0, {});
+    run.end_ns = kBegin + 50 * kSecond;
+    run.tasks = 4200;
+    add(Event(run));
+    add(Event(finish_of(kAlice, 8, "ALIGN", 600 * kSecond)));
+    add(Event(start_of(kAlice, 7, "ALIGN")));
+    sessions.settle();
+    for (const std::uint64_t after : {50ull, 540ull}) {
+      SnapshotEnd snapshot;
+      snapshot.time_ns = kBegin + after * kSecond;
+      add(Event(snapshot));
+    }
+  });
+  const auto any = [&](std::string_view code, std::string_view state, std::optional<Key> task_key) {
+    return std::any_of(findings.begin(), findings.end(), [&](const Finding& each) {
+      return each.code == code && each.state == state && each.context->owner_uid == kAlice &&
+             each.context->task_key == task_key;
+    });
+  };
+  CHECK(any("slower_than_usual", "open", Key{7}));
+  CHECK(any("slower_than_usual", "closed", Key{8}));
+  CHECK(any("request_too_high", "closed", std::nullopt));
 }
 
 TEST_CASE("nothing is slow below five earlier ones, nor by less than ten seconds, nor within the noise") {

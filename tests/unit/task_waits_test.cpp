@@ -143,6 +143,19 @@ TEST_CASE("a task waits for those that have the other ends of its pipes, the lon
   CHECK(world.finish(1, 1, 22).empty());
 }
 
+TEST_CASE("whom a task waited for is known, however many processes of another user have ended since") {
+  World world;
+  world.owner_of_2 = 1001;
+  world.lived(10, 1, 1, 9);
+  world.begin(20, 2, 1);
+  for (std::uint32_t pid = 100; pid < 10'100; ++pid) world.lived(pid, 2, 9, 10);
+  world.lived(30, 3, 1, 21, {6, 10});
+  const auto waits = world.finish(3, 1, 21);
+  REQUIRE(waits.size() == 1);
+  CHECK(waits[0].task_key == Key{1});
+  world.end(20, 2, 1, 22);
+}
+
 TEST_CASE("a task does not wait for itself, and not for less than is worth a word") {
   World world;
   world.begin(10, 1, 1);

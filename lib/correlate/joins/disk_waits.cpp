@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/most_processes.hpp"
+
 namespace tracer::internal {
 
 /// The newest record has the sums so far. A device without a name is gone, and says nothing to anybody.
@@ -11,7 +13,7 @@ void DiskWaitsJoin::add(const DiskWaitsRecord& record, const Process&) {
                                         [](const auto& a, const auto& b) { return a.wait_ns < b.wait_ns; });
   if (longest == record.waits.end() || longest->wait_ns == 0 || !longest->name) return;
   const std::uint32_t pid = record.identity.pid;
-  if (processes_.size() >= kMostProcesses && !processes_.contains(pid)) return;
+  if (processes_.size() >= kMostLivingProcesses && !processes_.contains(pid)) return;
   processes_[pid] = {record.identity.start_ns, *longest->name, longest->wait_ns};
 }
 

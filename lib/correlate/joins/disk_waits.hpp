@@ -15,8 +15,6 @@ namespace tracer::internal {
 /// Says of processes for which device they waited longest.
 class DiskWaitsJoin final : public FamilyJoin {
  public:
-  static constexpr std::size_t kMostProcesses = 16384;
-
   Family family() const noexcept override { return Family::kDisks; }
   void add(const DiskWaitsRecord& record, const Process&) override;
   void at_sample(ProcessSample& sample) override;

@@ -90,7 +90,8 @@ const char* FilesJoin::name_of(At at) noexcept {
 FilesJoin::FilesJoin(std::shared_ptr<Accounts> accounts)
     : accounts_(std::move(accounts)),
       files_(kMostBytes, kFileTableFull, accounts_,
-             [this](std::uint32_t pid, const Files& files) { fold(pid, files); }) {}
+             [this](std::uint32_t pid, const Files& files) { fold(pid, files); }),
+      children_(kMostBytesOfParents, {}, accounts_) {}
 
 bool FilesJoin::fits_into(const Files& files, const Process& process) const noexcept {
   const bool few = files_.bytes_of(process.uid) >= kMostBytes / 2;
@@ -229,16 +230,16 @@ FilesJoin::Moved FilesJoin::moved_by(const ExitRecord& record, const Process& pr
     sum.read_bytes = sum_of(sum.read_bytes, part.read_bytes);
     sum.written_bytes = sum_of(sum.written_bytes, part.written_bytes);
   };
-  if (const auto children = children_.find(process.pid); children != children_.end()) {
-    if (children->second.start_ns == process.start_ns) add(moved, children->second);
-    children_.erase(children);
+  if (const Moved* const children = children_.find(process.pid)) {
+    if (children->start_ns == process.start_ns) add(moved, *children);
+    children_.erase(process.pid);
   }
   if (!process.parent_pid || !process.parent_start_ns) return moved;
   // Of parents that are not followed nobody takes them away.
-  if (children_.size() >= kMostParents) children_.clear();
-  Moved& above = children_[*process.parent_pid];
-  if (above.start_ns != *process.parent_start_ns) above = {*process.parent_start_ns};
-  add(above, moved);
+  Moved* above = children_.find(*process.parent_pid);
+  if (above == nullptr || above->start_ns != *process.parent_start_ns)
+    above = children_.put(*process.parent_pid, process.uid, 0, {*process.parent_start_ns});
+  if (above != nullptr) add(*above, moved);
   return moved;
 }
 
@@ -302,8 +303,8 @@ void FilesJoin::at_end(std::uint64_t time_ns, const std::shared_ptr<const Proces
 }
 
 void FilesJoin::forget(std::uint32_t pid, std::uint64_t start_ns) {
-  if (const auto children = children_.find(pid); children != children_.end() && children->second.start_ns == start_ns)
-    children_.erase(children);
+  if (const Moved* const children = children_.find(pid); children != nullptr && children->start_ns == start_ns)
+    children_.erase(pid);
   const auto found = processes_.find(pid);
   if (found != processes_.end() && found->second.start_ns == start_ns) take(pid);
 }

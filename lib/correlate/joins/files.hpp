@@ -36,7 +36,7 @@ class FilesJoin final : public FamilyJoin {
   void forget(std::uint32_t pid, std::uint64_t start_ns) override;
 
  private:
-  static constexpr std::size_t kMostParents = 32768;
+  static constexpr std::size_t kMostBytesOfParents = 6u << 20;
   static constexpr std::uint64_t kNever = MaybeNumber::kMost;
   struct Sums {
     std::uint64_t opens = 0;
@@ -131,8 +131,7 @@ class FilesJoin final : public FamilyJoin {
   std::shared_ptr<Accounts> accounts_;
   Bounded<std::uint32_t, Files> files_;  ///< By pid, as the next.
   std::unordered_map<std::uint32_t, Rest> processes_;
-  std::unordered_map<std::uint32_t, Moved>
-      children_;  ///< By pid: what the children of a process that lives have moved.
+  Bounded<std::uint32_t, Moved> children_;  ///< By pid: what the children of a process that lives have moved.
 };
 
 }  // namespace tracer::internal

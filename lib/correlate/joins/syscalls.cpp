@@ -3,13 +3,14 @@
 
 #include <utility>
 
+#include "base/most_processes.hpp"
 #include "rules/syscall_names.hpp"
 
 namespace tracer::internal {
 
 void SyscallsJoin::add(const SyscallUseRecord& record, const Process&) {
   const std::uint32_t pid = record.identity.pid;
-  if (processes_.size() >= kMostProcesses && !processes_.contains(pid)) return;
+  if (processes_.size() >= kMostLivingProcesses && !processes_.contains(pid)) return;
   Calls& calls = processes_[pid];
   if (calls.start_ns != record.identity.start_ns) calls = {record.identity.start_ns};
   for (std::uint32_t i = 0; i < record.calls.size(); ++i) {

@@ -15,8 +15,6 @@ namespace tracer::internal {
 /// Collects the system calls of each process until it is reported as ended. Bounded.
 class SyscallsJoin final : public FamilyJoin {
  public:
-  static constexpr std::size_t kMostProcesses = 65536;
-
   Family family() const noexcept override { return Family::kSyscalls; }
   void add(const SyscallUseRecord& record, const Process&) override;
   void at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>& events) override;
