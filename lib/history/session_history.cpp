@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "history/session_history.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -229,8 +232,14 @@ void SessionHistory::want(const TaskKind& kind) {
     if (each == kind) return;
   const std::lock_guard lock(state_->mutex);
   if (kinds_.size() >= kMostKinds) {
-    state_->known.erase(kinds_.front());
-    kinds_.pop_front();
+    std::map<std::optional<std::uint32_t>, std::size_t> of_owners;
+    for (const TaskKind& each : kinds_) ++of_owners[each.owner_uid];
+    const auto most = std::max_element(of_owners.begin(), of_owners.end(),
+                                       [](const auto& one, const auto& other) { return one.second < other.second; });
+    const auto oldest = std::find_if(kinds_.begin(), kinds_.end(),
+                                     [&](const TaskKind& each) { return each.owner_uid == most->first; });
+    state_->known.erase(*oldest);
+    kinds_.erase(oldest);
   }
   kinds_.push_back(kind);
   state_->wanted.push_back(kind);

@@ -63,7 +63,7 @@ class SessionHistory {
   std::optional<std::string> take_problem();
 
  private:
-  static constexpr std::size_t kMostKinds = 256;  ///< What is usual of others is forgotten, the oldest first.
+  static constexpr std::size_t kMostKinds = 256;  ///< The owner of most loses the oldest.
   static constexpr std::size_t kMostWaiting = 16384;
   static constexpr std::size_t kMostUnwritten = 512;  ///< At so many tasks, and again, the thread tries to write them.
   static constexpr std::uint64_t kBetweenWrites_ns = 10'000'000'000;

@@ -407,6 +407,18 @@ TEST_CASE("a session that keeps owners apart answers with all that was added, fr
   CHECK(SessionHistory(temp.path()).kind_of(Context{.owner_uid = kAlice}).owner_uid == std::nullopt);
 }
 
+TEST_CASE("a user who wants to know what is usual of many kinds makes nobody else's forgotten") {
+  const TempFile temp;
+  SessionHistory history(temp.path(), HistoryFile::Access::kWrite, UserIds());
+  const TaskKind of_alice{"demo", "ALIGN", "", kAlice};
+  history.want(of_alice);
+  for (int i = 0; i < 300; ++i) history.want({"demo", std::to_string(i), "", kBob});
+  CHECK(history.settle(std::chrono::seconds(60)));
+  CHECK(history.usual(of_alice) != nullptr);
+  CHECK(history.usual({"demo", "0", "", kBob}) == nullptr);
+  CHECK(history.usual({"demo", "299", "", kBob}) != nullptr);
+}
+
 TEST_CASE("a history with damage inside harms no session, which says so once") {
   const TempFile temp;
   {
