@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -44,8 +45,9 @@ struct SessionHistory::State {
   std::condition_variable changed;
   std::unique_ptr<HistoryFile> file;  ///< Null: there is no history, or no longer. Only the thread uses it.
   bool can_write = false;
-  bool dropped = false;  ///< A task that came while too many waited.
-  std::deque<TaskKind> wanted;
+  bool dropped = false;         ///< A task that came while too many waited.
+  std::deque<TaskKind> kinds;   ///< That were wanted, the oldest first.
+  std::deque<TaskKind> wanted;  ///< Those of them that were not looked up.
   bool looking = false;
   std::deque<std::shared_ptr<Asked>> asked;
   std::map<TaskKind, std::shared_ptr<const UsualOfKind>> known;
@@ -86,7 +88,7 @@ void SessionHistory::State::look_up(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   looking = false;
   if (usual) {
-    known[kind] = std::move(usual);
+    if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) known[kind] = std::move(usual);
   } else {
     wanted.clear();
     give_up(why + ": this session is not all compared, nor all in it");
@@ -228,20 +230,21 @@ SessionHistory::Ask SessionHistory::begin_to_answer() {
 
 void SessionHistory::want(const TaskKind& kind) {
   if (!start()) return;
-  for (const TaskKind& each : kinds_)
-    if (each == kind) return;
   const std::lock_guard lock(state_->mutex);
-  if (kinds_.size() >= kMostKinds) {
+  auto& kinds = state_->kinds;
+  if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return;
+  if (kinds.size() >= kMostKinds) {
     std::map<std::optional<std::uint32_t>, std::size_t> of_owners;
-    for (const TaskKind& each : kinds_) ++of_owners[each.owner_uid];
+    for (const TaskKind& each : kinds) ++of_owners[each.owner_uid];
     const auto most = std::max_element(of_owners.begin(), of_owners.end(),
                                        [](const auto& one, const auto& other) { return one.second < other.second; });
-    const auto oldest = std::find_if(kinds_.begin(), kinds_.end(),
-                                     [&](const TaskKind& each) { return each.owner_uid == most->first; });
+    const auto oldest =
+        std::find_if(kinds.begin(), kinds.end(), [&](const TaskKind& each) { return each.owner_uid == most->first; });
     state_->known.erase(*oldest);
-    kinds_.erase(oldest);
+    std::erase(state_->wanted, *oldest);
+    kinds.erase(oldest);
   }
-  kinds_.push_back(kind);
+  kinds.push_back(kind);
   state_->wanted.push_back(kind);
   state_->changed.notify_all();
 }

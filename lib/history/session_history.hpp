@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -80,7 +79,6 @@ class SessionHistory {
   std::thread thread_;
   bool has_file_ = false;
   const std::optional<UserIds> owners_;
-  std::deque<TaskKind> kinds_;  ///< Wanted, the oldest first.
   std::uint64_t written_ns_ = 0;
   pid_t pid_ = ::getpid();
 };
