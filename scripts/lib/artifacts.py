@@ -79,7 +79,9 @@ def of_this_kernel(root):
 
 
 def of_command_line(root):
-    return digests(root, sources(root, "build/dev/tracerd", "tests/cli/*.py", "tests/hostile/*", "rules/*")) | {"kernel": platform.release()}
+    inputs = sources(root, "build/dev/tracerd", "build/dev/tests/cli/take_out_findings", "tests/cli/*.py", "tests/hostile/*", "rules/*",
+                     "tests/data/recordings/**/*")
+    return digests(root, inputs) | {"kernel": platform.release()}
 
 
 def of_attacks(root):
