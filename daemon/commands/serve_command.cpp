@@ -192,6 +192,7 @@ int serve_until_the_end(Server& server, tracer::Session& session, ServeRecording
     if (now >= next_status) {
       manager.tell(fmt::format("STATUS=tracing; {} connections", server.connections()));
       next_status = now + kStatusPeriod;
+      give_back_free_memory();
     }
   }
   return 0;
