@@ -146,12 +146,12 @@ static __always_inline __u32 ended_peak(struct tracer_process *process, __u32 ma
  */
 static __always_inline void fill_folder(struct tracer_wire_process_exec *record, struct inode *folder)
 {
-	__u64 magic = folder->i_sb->s_magic;
+	__u64 magic = BPF_CORE_READ(folder, i_sb, s_magic);
 	bool says = magic != BTRFS_SUPER_MAGIC && magic != BCACHEFS_SUPER_MAGIC && magic != FUSE_SUPER_MAGIC;
 
-	record->cwd_inode = says ? folder->i_ino : 0;
-	record->cwd_device = says ? folder->i_sb->s_dev : 0;
-	record->cwd_owner = says ? folder->i_uid.val : 0;
+	record->cwd_inode = says ? BPF_CORE_READ(folder, i_ino) : 0;
+	record->cwd_device = says ? BPF_CORE_READ(folder, i_sb, s_dev) : 0;
+	record->cwd_owner = says ? BPF_CORE_READ(folder, i_uid.val) : 0;
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -271,7 +271,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	if (!append_path(to, fs->pwd.dentry, fs->pwd.mnt, fs))
 		record->flags |= TRACER_FLAG_CWD_CUT;
 	record->cwd_size = to->used - sizeof(*record) - record->exe_size;
-	fill_folder(record, fs->pwd.dentry->d_inode);
+	fill_folder(record, BPF_CORE_READ(fs, pwd.dentry, d_inode));
 	record->argv_size = 0;
 	append_argv(to, mm, record);
 
@@ -307,7 +307,8 @@ int BPF_PROG(process_exit, struct task_struct *task)
 		if (needs_sums(process))
 			add_sums(process, task->tgid, NULL, PROGRAM_EXIT);
 	}
-	if (task->signal->live.counter > 0 || (process->flags & (TRACER_FLAG_EXCLUDED | TRACER_FLAG_PEAK_SHARED)))
+	if (BPF_CORE_READ(task, signal, live.counter) > 0 ||
+	    (process->flags & (TRACER_FLAG_EXCLUDED | TRACER_FLAG_PEAK_SHARED)))
 		return 0;
 	struct mm_struct *mm = task->mm;
 	if (!mm || !resident_pages_known())

@@ -215,7 +215,7 @@ static __always_inline bool began_later(struct task_struct *task, const struct t
 static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 action, __u32 context_id, __u32 program)
 {
 	struct task_struct *leader = task->group_leader;
-	struct signal_struct *signal = task->signal;
+	struct signal_struct *signal = BPF_CORE_READ(task, signal);
 	__u32 pid = task->tgid;
 	struct tracer_process *fresh = process_take(pid, program);
 
@@ -237,8 +237,8 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	fresh->signal = (__u64)signal;
 	/* From here on exits of its threads are seen as such. `live` is read first: one too many does no harm. */
 	add_in_order((__u32 *)&fresh->old_ending, 1);
-	__s32 live = *(volatile __s32 *)&signal->live.counter;
-	__s32 threads = *(volatile __s32 *)&signal->nr_threads;
+	__s32 live = BPF_CORE_READ(signal, live.counter);
+	__s32 threads = BPF_CORE_READ(signal, nr_threads);
 	add_in_order((__u32 *)&fresh->old_ending, threads - live - 1);
 	fresh->attached_ns = bpf_ktime_get_boot_ns();
 	fresh->threads_created = threads;
@@ -250,7 +250,7 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 		__sync_fetch_and_add(&fresh->threads, -1);
 		__sync_fetch_and_add(&fresh->old_ending, -1);
 	}
-	if (signal->sum_sched_runtime)
+	if (BPF_CORE_READ(signal, sum_sched_runtime))
 		fresh->flags |= TRACER_FLAG_LOST_THREADS | TRACER_FLAG_THREADS_UNKNOWN;
 	__u32 hierarchy;
 	struct kernfs_node *node = cgroup_node(leader, &hierarchy);
@@ -258,7 +258,7 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	fresh->cgroup_id = BPF_CORE_READ(node, id);
 	fresh->css_set = (__u64)BPF_CORE_READ(leader, cgroups);
 	/* Of most there is nothing to sum, and no room to waste. */
-	if (signal->nr_threads > 1 || signal->sum_sched_runtime || fresh->leader_dead)
+	if (BPF_CORE_READ(signal, nr_threads) > 1 || BPF_CORE_READ(signal, sum_sched_runtime) || fresh->leader_dead)
 		add_sums(fresh, pid, leader, program);
 	if (action == TRACER_RULE_INCLUDE)
 		send_cgroup((__u64)node, fresh->cgroup_id, hierarchy, program);
