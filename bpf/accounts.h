@@ -65,13 +65,13 @@ static __always_inline void add_account_atomic(struct tracer_wire_account *sum, 
  * children's. */
 static __always_inline void read_ended_threads(struct tracer_wire_account *account, struct signal_struct *signal)
 {
-	account->cpu_ns = signal->sum_sched_runtime;
-	account->user_sampled_ns = signal->utime;
-	account->system_sampled_ns = signal->stime;
-	account->minor_faults = signal->min_flt;
-	account->major_faults = signal->maj_flt;
-	account->voluntary_switches = signal->nvcsw;
-	account->involuntary_switches = signal->nivcsw;
+	account->cpu_ns = BPF_CORE_READ(signal, sum_sched_runtime);
+	account->user_sampled_ns = BPF_CORE_READ(signal, utime);
+	account->system_sampled_ns = BPF_CORE_READ(signal, stime);
+	account->minor_faults = BPF_CORE_READ(signal, min_flt);
+	account->major_faults = BPF_CORE_READ(signal, maj_flt);
+	account->voluntary_switches = BPF_CORE_READ(signal, nvcsw);
+	account->involuntary_switches = BPF_CORE_READ(signal, nivcsw);
 }
 
 static __always_inline struct tracer_cpu *this_cpu(void)
@@ -98,7 +98,7 @@ static __always_inline __u64 least_ahead(__u64 known_ns, __u64 seen_ns, __u64 si
 static __noinline void note_clock(struct task_struct *next, __u64 now_ns)
 {
 	struct tracer_cpu *cpu = this_cpu();
-	__u64 now = queue_clock(next);
+	__u64 now = read_queue_clock(next);
 	__s64 since = now - cpu->seen_ns;
 
 	/* Added since this began: what is kept on it would be missing. */
@@ -114,7 +114,7 @@ static __noinline void note_clock(struct task_struct *next, __u64 now_ns)
 static __always_inline __u64 queue_clock_now(__u64 now_ns)
 {
 	struct task_struct *current = (void *)bpf_get_current_task();
-	__u64 last = BPF_CORE_READ(current, se.cfs_rq, rq, clock);
+	__u64 last = read_queue_clock(current);
 	struct tracer_cpu *cpu = this_cpu();
 	__u64 since = now_ns - cpu->ahead_ns - last;
 
@@ -148,7 +148,10 @@ static __always_inline bool exact_run_time(struct task_struct *current, __u64 no
 	struct queue_clocks clocks;
 
 	*run_time_ns = current->se.sum_exec_runtime;
-	if (!read_queue_clocks(&clocks, current) && !read_queue_clocks(&clocks, current))
+	if (!bpf_core_field_exists(current->se.cfs_rq))
+		return false;
+	struct rq *queue = current->se.cfs_rq->rq;
+	if (!read_queue_clocks(&clocks, queue) && !read_queue_clocks(&clocks, queue))
 		return false;
 	__s64 since_booked = clocks.task_ns - current->se.exec_start;
 	__s64 since_looked = now_ns - cpu->ahead_ns - clocks.now_ns;

@@ -13,11 +13,9 @@ static __always_inline __u32 other_than_real(__u32 uid, __u32 euid, __u32 suid, 
 	return euid != uid ? euid : suid;
 }
 
-/* Of the process that runs now. */
-static __always_inline __u32 acting_user(const struct tracer_process *process)
+/* Global, so that it is verified once, not for each way to it. */
+__noinline __u32 user_other_than_real(void)
 {
-	if (process->flags & TRACER_FLAG_OTHER_USER)
-		return TRACER_USER_OF_PROGRAM;
 	/* By plain loads where there is such a pointer, as in current_process.h. */
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) {
 		const struct cred *cred = bpf_get_current_task_btf()->cred;
@@ -27,6 +25,12 @@ static __always_inline __u32 acting_user(const struct tracer_process *process)
 	const struct cred *cred = BPF_CORE_READ(current, cred);
 	return other_than_real(BPF_CORE_READ(cred, uid.val), BPF_CORE_READ(cred, euid.val),
 			       BPF_CORE_READ(cred, suid.val), BPF_CORE_READ(cred, fsuid.val));
+}
+
+/* Of the process that runs now. */
+static __always_inline __u32 acting_user(const struct tracer_process *process)
+{
+	return process->flags & TRACER_FLAG_OTHER_USER ? TRACER_USER_OF_PROGRAM : user_other_than_real();
 }
 
 #endif

@@ -5,8 +5,7 @@
 
 static __always_inline __u32 exit_status(struct task_struct *last, const struct tracer_process *process)
 {
-	struct signal_struct *signal = last->signal;
-	__u32 group = signal->group_exit_code;
+	__u32 group = BPF_CORE_READ(last, signal, group_exit_code);
 	__u32 own = last->exit_code;
 	__u32 leader = process->leader_exit_code;
 
@@ -14,7 +13,7 @@ static __always_inline __u32 exit_status(struct task_struct *last, const struct 
 	barrier_var(group);
 	barrier_var(own);
 	barrier_var(leader);
-	if (signal->flags & SIGNAL_GROUP_EXIT)
+	if (BPF_CORE_READ(last, signal, flags) & SIGNAL_GROUP_EXIT)
 		return group;
 	return last->pid == last->tgid ? own : leader;
 }
@@ -80,7 +79,7 @@ static __always_inline void note_last_peak(struct tracer_process *process, struc
 {
 	if (process->peak_pages || (process->flags & TRACER_FLAG_PEAK_SHARED))
 		return;
-	process->peak_pages = last->signal->maxrss;
+	process->peak_pages = BPF_CORE_READ(last, signal, maxrss);
 	if (!(process->flags & TRACER_FLAG_ADOPTED) && process->peak_pages > process->maxrss_pages)
 		process->peak_known = PEAK_EXACT;
 }

@@ -35,22 +35,8 @@ struct {
 	__type(value, __u8);
 } noise_filesystems SEC(".maps");
 
-/* One for each program that makes records, as one may begin on a CPU while another waits there. */
-enum { BUFFER_OF_CLOSES, BUFFER_OF_RENAMES, BUFFER_OF_DELETES, BUFFERS };
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, BUFFERS);
-	__type(key, __u32);
-	__type(value, struct tracer_path_buffer);
-} path_buffer SEC(".maps");
-
 const volatile __u64 most_files = 8192; /* of a process, noise among them */
 const volatile __u8 sees_moves = 0;	/* renames and deletes */
-
-static __always_inline struct tracer_path_buffer *buffer_at(__u32 slot)
-{
-	return bpf_map_lookup_elem(&path_buffer, &slot);
-}
 
 static __always_inline bool is_regular(struct inode *inode)
 {

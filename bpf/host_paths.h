@@ -13,12 +13,30 @@
 struct tracer_path_buffer {
 	/* Kept in memory, where the verifier knows nothing of them. */
 	volatile __u32 used;
-	volatile __u32 reserved;
+	volatile __u32 limit;
 	volatile __u64 entry;
 	volatile __u64 mount;
 	volatile __u64 mount_root;
+	volatile __u64 slot; /* where it is itself */
 	__u8 bytes[PATH_MASK + 1 + MAX_NAME + 1];
 };
+/* One for each program that makes records, as one may begin on a CPU while another waits there. */
+enum { BUFFER_OF_CLOSES, BUFFER_OF_RENAMES, BUFFER_OF_DELETES, BUFFERS };
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, BUFFERS);
+	__type(key, __u32);
+	__type(value, struct tracer_path_buffer);
+} path_buffer SEC(".maps");
+
+static __always_inline struct tracer_path_buffer *buffer_at(__u32 slot)
+{
+	struct tracer_path_buffer *buffer = bpf_map_lookup_elem(&path_buffer, &slot);
+
+	if (buffer)
+		buffer->slot = slot;
+	return buffer;
+}
 
 static __always_inline void append_name(struct tracer_path_buffer *to, const void *name, __u32 length)
 {
@@ -32,19 +50,19 @@ static __always_inline void append_name(struct tracer_path_buffer *to, const voi
 	to->used = offset + 1;
 }
 
-/* False: its beginning is missing. */
-static __noinline bool append_host_path(struct tracer_path_buffer *to, struct vfsmount *shown, struct dentry *leaf)
+/* From where the buffer says. As append_host_path(). Global, so that it is verified once, not for each way to it;
+ * before 5.12 no argument of such a function may be a pointer. */
+__noinline bool append_entries(__u32 slot)
 {
-	__u32 limit = to->used + MOST_PATH_BYTES - MAX_NAME;
+	struct tracer_path_buffer *to = bpf_map_lookup_elem(&path_buffer, &slot);
 
-	to->entry = (__u64)leaf;
-	to->mount = (__u64)shown - bpf_core_field_offset(struct mount, mnt);
-	to->mount_root = (__u64)BPF_CORE_READ(shown, mnt_root);
+	if (!to)
+		return false;
 	for (__u32 i = 0; i < MOST_STEPS; i++) {
 		struct mount *within = (void *)to->mount;
 		struct dentry *entry = (void *)to->entry;
 
-		if (to->used >= limit)
+		if (to->used >= to->limit)
 			return false;
 		if ((__u64)entry == to->mount_root) {
 			struct mount *above = BPF_CORE_READ(within, mnt_parent);
@@ -63,6 +81,16 @@ static __noinline bool append_host_path(struct tracer_path_buffer *to, struct vf
 		to->entry = (__u64)parent;
 	}
 	return false;
+}
+
+/* False: its beginning is missing. */
+static __always_inline bool append_host_path(struct tracer_path_buffer *to, struct vfsmount *shown, struct dentry *leaf)
+{
+	to->limit = to->used + MOST_PATH_BYTES - MAX_NAME;
+	to->entry = (__u64)leaf;
+	to->mount = (__u64)shown - bpf_core_field_offset(struct mount, mnt);
+	to->mount_root = (__u64)BPF_CORE_READ(shown, mnt_root);
+	return append_entries(to->slot);
 }
 
 static __always_inline struct mount *whole_mount(struct vfsmount *shown)

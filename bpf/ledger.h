@@ -89,27 +89,31 @@ static __always_inline bool limits_known(void)
 
 #define MAX_GROUP_LEVELS 32
 
-TRACER_STATIC_ASSERT(TRACER_MAX_LIMITS == 3, "find_limits names each");
+/* The first that limits CPU time, of a cgroup and those above; 0: none. Global and by numbers: see wait_causes.h. */
+__noinline __u64 next_limited(__u64 address)
+{
+	struct task_group *group = (void *)address;
+
+#pragma clang loop unroll(disable)
+	for (int level = 0; level < MAX_GROUP_LEVELS && group; level++) {
+		if (BPF_CORE_READ(group, cfs_bandwidth.quota) != RUNTIME_INF)
+			return (__u64)group;
+		group = BPF_CORE_READ(group, parent);
+	}
+	return 0;
+}
 
 /* Finds the cgroups, its own and those above, whose limits on CPU time hold for a thread. */
 static __noinline void find_limits(struct tracer_thread *thread, struct task_group *group)
 {
 	thread->group = (__u64)group;
-	__builtin_memset(thread->limited, 0, sizeof(thread->limited));
-#pragma clang loop unroll(disable)
-	for (int level = 0; level < MAX_GROUP_LEVELS && group; level++) {
-		if (BPF_CORE_READ(group, cfs_bandwidth.quota) != RUNTIME_INF) {
-			/* An index would be followed through all levels by the verifier. */
-			if (!thread->limited[0])
-				thread->limited[0] = (__u64)group;
-			else if (!thread->limited[1])
-				thread->limited[1] = (__u64)group;
-			else {
-				thread->limited[2] = (__u64)group;
-				return;
-			}
-		}
-		group = BPF_CORE_READ(group, parent);
+	/* By a detour, as a number. */
+	__u64 next = *(volatile __u64 *)&thread->group;
+#pragma clang loop unroll(full)
+	for (int i = 0; i < TRACER_MAX_LIMITS; i++) {
+		struct task_group *limited = (void *)next_limited(next);
+		thread->limited[i] = (__u64)limited;
+		next = (__u64)BPF_CORE_READ(limited, parent);
 	}
 }
 

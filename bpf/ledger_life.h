@@ -83,7 +83,8 @@ static __always_inline void inherit_limit(struct tracer_thread *thread, struct t
 {
 	struct tracer_thread *above = thread_of(parent);
 
-	if (!limits_known() || !thread || !above || !above->limited[0] || above->group != (__u64)task->sched_task_group)
+	if (!limits_known() || !thread || !above || !above->limited[0] ||
+	    above->group != (__u64)BPF_CORE_READ(task, sched_task_group))
 		return;
 	thread->group = above->group;
 	__builtin_memcpy(thread->limited, above->limited, sizeof(thread->limited));
@@ -207,7 +208,7 @@ static __always_inline void end_ledger(struct tracer_wire_waits *to, struct task
 		add_ledger(to, thread, task->se.sum_exec_runtime, now_ns);
 	else
 		add_ledger_atomic(to, thread, task->se.sum_exec_runtime, now_ns);
-	if (task->signal->live.counter > 0 && thread == thread_find(task->tgid))
+	if (BPF_CORE_READ(task, signal, live.counter) > 0 && thread == thread_find(task->tgid))
 		thread->ended = 1;
 }
 
@@ -300,7 +301,7 @@ static __always_inline void ledger_at_exec(struct tracer_wire_waits *to, struct 
 	if (!copy_thread(copy, &standing, thread, task))
 		copy_thread(copy, &standing, thread, task);
 	struct tracer_ended_wait ended;
-	book(copy, task->sched_task_group, standing.arrival_ns, standing.run_delay_ns, &ended);
+	book(copy, BPF_CORE_READ(task, sched_task_group), standing.arrival_ns, standing.run_delay_ns, &ended);
 	add_ledger(to, copy, cpu_ns, now_ns);
 }
 
@@ -333,7 +334,7 @@ static __always_inline void ledger_of_living(struct tracer_wire_waits *to, struc
 		}
 	}
 	struct tracer_ended_wait ended;
-	book(copy, task->sched_task_group, until_ns, standing.run_delay_ns, &ended);
+	book(copy, BPF_CORE_READ(task, sched_task_group), until_ns, standing.run_delay_ns, &ended);
 	add_ledger(to, copy, task->se.sum_exec_runtime, now_ns);
 }
 

@@ -58,7 +58,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	if (origin) {
 		context_id = origin->context_id;
 		action = (origin->flags & TRACER_FLAG_EXCLUDED) ? TRACER_RULE_EXCLUDE : TRACER_RULE_INCLUDE;
-		if (foreign(child) || (origin->css_set != (__u64)child->cgroups && pruned(child)))
+		if (foreign(child) || (origin->css_set != (__u64)BPF_CORE_READ(child, cgroups) && pruned(child)))
 			action = TRACER_RULE_EXCLUDE;
 	} else if (child->flags & PF_KTHREAD) {
 		return 0;
@@ -81,11 +81,11 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	fresh->pid = shown_pid(child);
 	fresh->program_start_ns = child->start_boottime;
 	fresh->exec_id = child->self_exec_id;
-	fresh->signal = (__u64)child->signal;
+	fresh->signal = (__u64)BPF_CORE_READ(child, signal);
 	fresh->context_id = context_id;
 	fresh->threads = 1;
 	fresh->threads_created = 1;
-	if (child->mm == parent->mm)
+	if (BPF_CORE_READ(child, mm) == BPF_CORE_READ(parent, mm))
 		fresh->flags = TRACER_FLAG_PEAK_SHARED;
 	if (action == TRACER_RULE_EXCLUDE)
 		fresh->flags = TRACER_FLAG_EXCLUDED;
@@ -104,7 +104,8 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	refresh_cgroup(child, fresh, PROGRAM_FORK);
 	if (keep_ledgers)
 		inherit_limit(begin_ledger(fresh, child, fresh->start_ns, 0, PROGRAM_FORK), child, parent);
-	send_new_start(child, fresh, fresh->start_ns, !origin || child->nsproxy != parent->nsproxy);
+	send_new_start(child, fresh, fresh->start_ns,
+		       !origin || BPF_CORE_READ(child, nsproxy) != BPF_CORE_READ(parent, nsproxy));
 	return 0;
 }
 
@@ -145,12 +146,12 @@ static __always_inline __u32 ended_peak(struct tracer_process *process, __u32 ma
  */
 static __always_inline void fill_folder(struct tracer_wire_process_exec *record, struct inode *folder)
 {
-	__u64 magic = folder->i_sb->s_magic;
+	__u64 magic = BPF_CORE_READ(folder, i_sb, s_magic);
 	bool says = magic != BTRFS_SUPER_MAGIC && magic != BCACHEFS_SUPER_MAGIC && magic != FUSE_SUPER_MAGIC;
 
-	record->cwd_inode = says ? folder->i_ino : 0;
-	record->cwd_device = says ? folder->i_sb->s_dev : 0;
-	record->cwd_owner = says ? folder->i_uid.val : 0;
+	record->cwd_inode = says ? BPF_CORE_READ(folder, i_ino) : 0;
+	record->cwd_device = says ? BPF_CORE_READ(folder, i_sb, s_dev) : 0;
+	record->cwd_owner = says ? BPF_CORE_READ(folder, i_uid.val) : 0;
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -191,7 +192,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	}
 
 	__u64 now_ns = bpf_ktime_get_boot_ns();
-	__u32 maxrss_pages = task->signal->maxrss;
+	__u32 maxrss_pages = BPF_CORE_READ(task, signal, maxrss);
 	__u64 program_start_ns = process->program_start_ns;
 	__u32 flags = process->flags & ~TRACER_FLAG_PEAK_SHARED;
 	__u64 peak_pages;
@@ -237,9 +238,10 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	process->peak_pages = 0;
 	process->peak_known = 0;
 	process->leader_dead = 0;
-	__u32 euid = task->cred->euid.val;
+	__u32 euid = BPF_CORE_READ(task, cred, euid.val);
+	__u32 uid = BPF_CORE_READ(task, cred, uid.val);
 	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_SHARED | TRACER_FLAG_OTHER_USER)) |
-			 TRACER_FLAG_EXECUTED | (euid != task->cred->uid.val ? TRACER_FLAG_OTHER_USER : 0);
+			 TRACER_FLAG_EXECUTED | (euid != uid ? TRACER_FLAG_OTHER_USER : 0);
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
 	refresh_cgroup(task, process, PROGRAM_EXEC);
@@ -247,7 +249,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	/* `process` is not used after this: the verifier would walk the paths once for each place it may be in. */
 	fill_header(&record->header, TRACER_WIRE_PROCESS_EXEC, 0, process->pid, process->start_ns, now_ns);
 	fill_identity(&record->identity, process);
-	record->identity.uid = task->cred->uid.val;
+	record->identity.uid = uid;
 	fill_namespaces(&record->identity, task);
 	fill_comm(&record->identity, task);
 	record->program_start_ns = program_start_ns;
@@ -269,7 +271,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	if (!append_path(to, fs->pwd.dentry, fs->pwd.mnt, fs))
 		record->flags |= TRACER_FLAG_CWD_CUT;
 	record->cwd_size = to->used - sizeof(*record) - record->exe_size;
-	fill_folder(record, fs->pwd.dentry->d_inode);
+	fill_folder(record, BPF_CORE_READ(fs, pwd.dentry, d_inode));
 	record->argv_size = 0;
 	append_argv(to, mm, record);
 
@@ -305,7 +307,8 @@ int BPF_PROG(process_exit, struct task_struct *task)
 		if (needs_sums(process))
 			add_sums(process, task->tgid, NULL, PROGRAM_EXIT);
 	}
-	if (task->signal->live.counter > 0 || (process->flags & (TRACER_FLAG_EXCLUDED | TRACER_FLAG_PEAK_SHARED)))
+	if (BPF_CORE_READ(task, signal, live.counter) > 0 ||
+	    (process->flags & (TRACER_FLAG_EXCLUDED | TRACER_FLAG_PEAK_SHARED)))
 		return 0;
 	struct mm_struct *mm = task->mm;
 	if (!mm || !resident_pages_known())
@@ -334,19 +337,20 @@ static __always_inline bool counted_when_taken_in(struct tracer_process *process
 static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 {
 	__u32 pid = task->tgid;
+	struct signal_struct *signal = task->signal;
 	struct tracer_process *process = process_find(pid);
 	struct tracer_wire_account own;
 
 	/* Not by the first thread's start time: that thread may be gone by now. */
 	if (process)
-		process = known_by(process, process->signal, (__u64)task->signal);
+		process = known_by(process, process->signal, (__u64)signal);
 	if (!process)
 		return;
 	/*
 	 * While one thread is alive, or the leader is not dead, the process is not at its end, whatever was counted:
 	 * the kernel may have made threads of its own.
 	 */
-	bool alive = task->signal->live.counter > 0;
+	bool alive = signal->live.counter > 0;
 	bool leader = task->pid == task->tgid;
 	bool counted = counted_when_taken_in(process, task, leader);
 	if (needs_sums(process)) {
@@ -382,7 +386,7 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	if (!counted)
 		add_in_order((__u32 *)&process->threads, -1);
 	/* Another may have ended since it was read; each counts itself out of `live` first. */
-	alive = *(volatile __s32 *)&task->signal->live.counter > 0;
+	alive = *(volatile __s32 *)&signal->live.counter > 0;
 	if (process->threads > 0 || alive || !process->leader_dead)
 		return;
 	keep_order();

@@ -14,10 +14,11 @@ static __always_inline __u32 living_rule(struct task_struct *task, __u32 *contex
 		*context_id = rule->context_id;
 		return rule->action;
 	}
-	struct tracer_process *above = process_of(task->group_leader->real_parent);
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct tracer_process *above = process_of(BPF_CORE_READ(leader, real_parent));
 	if (above) {
 		/* Born while its parent was tracked: its fork tells of it, perhaps in a moment. */
-		if (task->group_leader->start_boottime > above->attached_ns)
+		if (BPF_CORE_READ(leader, start_boottime) > above->attached_ns)
 			return 0;
 		*context_id = above->context_id;
 		return (above->flags & TRACER_FLAG_EXCLUDED) ? TRACER_RULE_EXCLUDE : TRACER_RULE_INCLUDE;
@@ -57,8 +58,8 @@ int living_tasks(struct bpf_iter__task *context)
 		return 0;
 	struct tracer_process *process = process_of(task);
 	/* A first thread that has ended before others: with it comes what all that have ended consumed. */
-	bool gone = !task->mm;
-	if (gone && (!process || task->pid != task->tgid || task->signal->live.counter == 0))
+	bool gone = !BPF_CORE_READ(task, mm);
+	if (gone && (!process || task->pid != task->tgid || BPF_CORE_READ(task, signal, live.counter) == 0))
 		return 0;
 	if (!process) {
 		if (!adopting)
@@ -104,7 +105,7 @@ int living_tasks(struct bpf_iter__task *context)
 	__builtin_memset(record, 0, sizeof(*record));
 	fill_header(&record->header, TRACER_WIRE_THREAD, sizeof(*record), process->pid, process->start_ns, now_ns);
 	fill_identity(&record->identity, process);
-	record->identity.uid = task->cred->uid.val;
+	record->identity.uid = BPF_CORE_READ(task, cred, uid.val);
 	fill_namespaces(&record->identity, task);
 	fill_comm(&record->identity, task);
 	fill_parent(&record->identity, task);
@@ -127,7 +128,7 @@ int living_tasks(struct bpf_iter__task *context)
 		set_wait_peers(&record->waits, process->pid, process->start_ns);
 	record->state = state_of(task);
 	/* Of the process, so once: with its first thread, unless that has ended. */
-	if (!gone && (task->pid == task->tgid || !task->group_leader->mm) && resident_pages_known()) {
+	if (!gone && (task->pid == task->tgid || !BPF_CORE_READ(task, group_leader, mm)) && resident_pages_known()) {
 		struct resident resident = {};
 		read_resident(&resident, task->mm);
 		record->has_memory = 1;

@@ -105,10 +105,12 @@ struct tracer_exec_buffer {
 	 */
 	volatile __u32 used;
 	volatile __u32 limit;
-	/* Where a path's walk past mount points has come to. */
+	/* Where a path's walk past mount points has come to, and where it ends. */
 	volatile __u64 entry;
 	volatile __u64 mount;
 	volatile __u64 mount_root;
+	volatile __u64 root;
+	volatile __u64 last_mount;
 	__u8 bytes[EXEC_MASK + 1 + 4096];
 };
 struct {

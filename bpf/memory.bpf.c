@@ -69,17 +69,23 @@ static __always_inline bool has_run_out_now(struct mem_cgroup *group)
 	return known || is_near_limit(group);
 }
 
-/*
- * The cgroup whose limit was hit: the kernel locks it with all below it; where it has no such lock, it has counted it.
- * NULL: it is the memory of the host that has run out.
- */
+/* The kernel locks it with all below it; where it has no such lock, it has counted it. Global, so that it is verified
+ * once, not for each level; before 5.12 no argument of such a function may be a pointer. */
+__noinline bool has_run_out(__u64 address)
+{
+	struct mem_cgroup *group = (void *)address;
+
+	return bpf_core_field_exists(group->oom_lock) ? BPF_CORE_READ(group, oom_lock) : has_run_out_now(group);
+}
+
+/* The cgroup whose limit was hit. NULL: it is the memory of the host that has run out. */
 static __noinline struct mem_cgroup *limited_group(struct task_struct *victim)
 {
 	struct mem_cgroup *found = NULL;
 	struct mem_cgroup *group = mem_cgroup_of_task(victim);
 
 	for (int i = 0; i < MOST_CGROUPS_ABOVE && group; i++) {
-		if (bpf_core_field_exists(group->oom_lock) ? BPF_CORE_READ(group, oom_lock) : has_run_out_now(group))
+		if (has_run_out((__u64)group))
 			found = group;
 		group = mem_cgroup_of(BPF_CORE_READ(group, css.parent));
 	}

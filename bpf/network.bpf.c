@@ -142,23 +142,23 @@ static __always_inline __u64 first_argument(void *context)
 	return address;
 }
 
-/* None of the kernel's own, for NFS for example, and none that carries raw packets. */
-static __always_inline bool is_of_program(struct sock *sock)
+/* The open file of a socket. NULL: it is one of the kernel's own, for NFS for example. */
+static __always_inline struct file *file_of(struct sock *sock)
 {
 	struct socket *socket = sock->sk_socket;
 
-	return socket && socket->file && sock->sk_type != SOCK_RAW;
+	return socket ? socket->file : NULL;
 }
 
-/* False: it is none of the network, nor between processes of this machine. */
+/* False: it is none of a program, of the network, or between processes of this machine; or it carries raw packets. */
 static __always_inline bool read_key(struct tracer_connection_key *key, struct ends *ends, struct sock *sock,
-				     __u64 address, const struct tracer_process *process)
+				     struct file *file, __u64 address, const struct tracer_process *process)
 {
 	key->start_ns = process->start_ns;
 	key->program_start_ns = process->program_start_ns;
 	key->pid = bpf_get_current_pid_tgid() >> 32;
 	key->user = acting_user(process);
-	if (!is_of_program(sock))
+	if (!file || sock->sk_type == SOCK_RAW)
 		return false;
 	if (!read_ends(ends, sock)) {
 		key->protocol = TRACER_PROTOCOL_UNIX;
@@ -304,12 +304,9 @@ static __always_inline void add_wait(struct tracer_connection_sums *sums, __u64 
 }
 
 /* Whoever uses such waits in a poll, or tries again. */
-static __always_inline bool is_non_blocking(struct sock *sock, int flags)
+static __always_inline bool is_non_blocking(struct file *file, int flags)
 {
-	struct socket *socket = sock->sk_socket;
-	struct file *file = socket ? socket->file : NULL;
-
-	return (flags & MSG_DONTWAIT) || (file && (file->f_flags & O_NONBLOCK));
+	return (flags & MSG_DONTWAIT) || (file->f_flags & O_NONBLOCK);
 }
 
 #define HEALTH_MASK 15
@@ -330,7 +327,8 @@ static __always_inline int moved(struct sock *sock, int bytes, int flags, bool s
 	/* By a detour as well, that costs less than a probe read. */
 	buffer->socket = (__u64)sock;
 	__u64 address = buffer->socket;
-	if (!read_key(&key, &ends, sock, address, process))
+	struct file *file = file_of(sock);
+	if (!read_key(&key, &ends, sock, file, address, process))
 		return 0;
 	/* An end is none of a peer with whom nothing was exchanged. */
 	struct tracer_connection_sums *sums =
@@ -345,7 +343,7 @@ static __always_inline int moved(struct sock *sock, int bytes, int flags, bool s
 		__sync_fetch_and_add(sends ? &sums->sends : &sums->receives, 1);
 	}
 	sums->last_ns = bpf_ktime_get_boot_ns();
-	add_wait(sums, address, is_non_blocking(sock, flags));
+	add_wait(sums, address, is_non_blocking(file, flags));
 	__u64 calls = sums->sends + sums->receives;
 	if (key.protocol == TRACER_PROTOCOL_TCP && (fresh || bytes == 0 || (calls & HEALTH_MASK) == 0))
 		read_health(sums, sock);
@@ -378,7 +376,7 @@ static __always_inline void begin_connect(struct sock *sock, __u64 address)
 	if (!process || (process->flags & TRACER_FLAG_EXCLUDED))
 		return;
 	struct connection_buffer *buffer = bpf_map_lookup_elem(&connection_buffer, &slot);
-	if (!buffer || !read_key(&key, &ends, sock, address, process))
+	if (!buffer || !read_key(&key, &ends, sock, file_of(sock), address, process))
 		return;
 	struct tracer_connection_sums *sums = sums_of(&key, &ends, buffer, &fresh);
 	if (!sums)

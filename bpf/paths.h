@@ -4,6 +4,7 @@
 #ifndef TRACER_PATHS_H
 #define TRACER_PATHS_H
 
+#define USUAL_COMPONENTS 12
 #define MAX_COMPONENTS 40
 #define MAX_MOUNTS 12
 
@@ -20,40 +21,19 @@ static __always_inline void append_name(struct tracer_exec_buffer *to, const voi
 	to->used = offset + 1;
 }
 
-/*
- * The path as the process sees it: up to its own root. First within one mount by plain loads, which is the usual case;
- * then, past mount points, by probe reads. False when the beginning is missing: too deep, or too long.
- */
-static __noinline bool append_path(struct tracer_exec_buffer *to, struct dentry *dentry, struct vfsmount *mount,
-				   struct fs_struct *fs)
+/* Past mount points, from where the buffer says. As append_path(). Global, so that it is verified once, not for each
+ * way to it; before 5.12 no argument of such a function may be a pointer. */
+__noinline int append_past_mounts(void)
 {
-	struct dentry *root = fs->root.dentry;
-	struct vfsmount *root_mount = fs->root.mnt;
-	struct dentry *mount_root = mount->mnt_root;
+	__u32 slot = 0;
+	struct tracer_exec_buffer *to = bpf_map_lookup_elem(&exec_buffer, &slot);
 
-	to->limit = to->used + TRACER_PATH_MAX_BYTES - MAX_NAME;
-	for (__u32 i = 0; i < MAX_COMPONENTS; i++) {
-		if (dentry == mount_root || dentry == root || to->used >= to->limit)
-			break;
-		append_name(to, dentry->d_name.name, dentry->d_name.len);
-		struct dentry *parent = dentry->d_parent;
-		if (parent == dentry)
-			return true;
-		dentry = parent;
-	}
-	if (mount == root_mount && dentry == root)
-		return true;
-	if (dentry != mount_root)
+	if (!to)
 		return false;
-
-	__u64 stop = (__u64)root_mount - bpf_core_field_offset(struct mount, mnt);
-	to->mount = (__u64)mount - bpf_core_field_offset(struct mount, mnt);
-	to->mount_root = (__u64)mount_root;
-	to->entry = (__u64)dentry;
 	for (__u32 i = 0; i < MAX_COMPONENTS + MAX_MOUNTS; i++) {
 		struct mount *within = (void *)to->mount;
 		struct dentry *entry = (void *)to->entry;
-		if ((__u64)within == stop && entry == root)
+		if ((__u64)within == to->last_mount && (__u64)entry == to->root)
 			return true;
 		if (to->used >= to->limit)
 			break;
@@ -70,6 +50,37 @@ static __noinline bool append_path(struct tracer_exec_buffer *to, struct dentry 
 		}
 	}
 	return false;
+}
+
+/*
+ * The path as the process sees it: up to its own root. First within one mount by plain loads, which is the usual case;
+ * then, past mount points or deeper, by probe reads. False when the beginning is missing: too deep, or too long.
+ */
+static __noinline bool append_path(struct tracer_exec_buffer *to, struct dentry *dentry, struct vfsmount *mount,
+				   struct fs_struct *fs)
+{
+	struct dentry *root = fs->root.dentry;
+	struct vfsmount *root_mount = fs->root.mnt;
+	struct dentry *mount_root = mount->mnt_root;
+
+	to->limit = to->used + TRACER_PATH_MAX_BYTES - MAX_NAME;
+	for (__u32 i = 0; i < USUAL_COMPONENTS; i++) {
+		if (dentry == mount_root || dentry == root || to->used >= to->limit)
+			break;
+		append_name(to, dentry->d_name.name, dentry->d_name.len);
+		struct dentry *parent = dentry->d_parent;
+		if (parent == dentry)
+			return true;
+		dentry = parent;
+	}
+	if (mount == root_mount && dentry == root)
+		return true;
+	to->last_mount = (__u64)root_mount - bpf_core_field_offset(struct mount, mnt);
+	to->root = (__u64)root;
+	to->mount = (__u64)mount - bpf_core_field_offset(struct mount, mnt);
+	to->mount_root = (__u64)mount_root;
+	to->entry = (__u64)dentry;
+	return append_past_mounts();
 }
 
 #endif

@@ -12,7 +12,7 @@
 
 static __always_inline struct cgroup *v1_cgroup(struct task_struct *task, __u32 subsystem)
 {
-	struct css_set *set = task->cgroups;
+	struct css_set *set = BPF_CORE_READ(task, cgroups);
 	struct cgroup_subsys_state *state = NULL;
 
 	bpf_probe_read_kernel(&state, sizeof(state),
@@ -54,16 +54,16 @@ static __always_inline __u32 pid_namespace_of(struct task_struct *task)
 
 static __always_inline void fill_parent(struct tracer_wire_identity *identity, struct task_struct *task)
 {
-	struct task_struct *parent = task->group_leader->real_parent;
+	struct task_struct *parent = BPF_CORE_READ(task, group_leader, real_parent);
 
 	identity->parent_pid = shown_pid(parent);
-	identity->parent_start_ns = identity->parent_pid ? parent->group_leader->start_boottime : 0;
+	identity->parent_start_ns = identity->parent_pid ? BPF_CORE_READ(parent, group_leader, start_boottime) : 0;
 }
 
 static __always_inline void fill_namespaces(struct tracer_wire_identity *identity, struct task_struct *task)
 {
 	identity->pid_namespace = pid_namespace_of(task);
-	identity->mount_namespace = task->nsproxy->mnt_ns->ns.inum;
+	identity->mount_namespace = BPF_CORE_READ(task, nsproxy, mnt_ns, ns.inum);
 }
 
 static __always_inline void fill_comm(struct tracer_wire_identity *identity, struct task_struct *task)
@@ -71,19 +71,20 @@ static __always_inline void fill_comm(struct tracer_wire_identity *identity, str
 	bpf_probe_read_kernel(identity->comm, sizeof(identity->comm), task->comm);
 }
 
-/* Sends the path of a cgroup the first time that a tracked process is found in it. */
-static __noinline void send_cgroup(struct kernfs_node *node, __u64 id, __u32 hierarchy, __u32 program)
+/* Sends the path of a cgroup the first time that a tracked process is found in it. `node`: its address, as in
+ * wait_causes.h. */
+__noinline int send_cgroup(__u64 node, __u64 id, __u32 hierarchy, __u32 program)
 {
 	struct tracer_cgroup_key key = {.id = id, .hierarchy = hierarchy};
 	__u8 sent = 1;
 
 	if (bpf_map_lookup_elem(&cgroups_sent, &key))
-		return;
+		return 0;
 	struct tracer_cgroup_buffer *to = bpf_map_lookup_elem(&cgroup_buffer, &program);
 	if (!to)
-		return;
+		return 0;
 	struct tracer_wire_cgroup *record = (void *)to;
-	__u32 size = append_kernfs_path(to, sizeof(*record), node);
+	__u32 size = append_kernfs_path(to, sizeof(*record), (void *)node);
 	fill_header(&record->header, TRACER_WIRE_CGROUP, size, 0, 0, bpf_ktime_get_boot_ns());
 	record->cgroup_id = id;
 	record->hierarchy = hierarchy;
@@ -93,6 +94,7 @@ static __noinline void send_cgroup(struct kernfs_node *node, __u64 id, __u32 hie
 		bpf_map_update_elem(&cgroups_sent, &key, &sent, BPF_ANY);
 	else
 		count_loss(TRACER_LOSS_RING_CGROUP);
+	return 0;
 }
 
 /* Follows a process that was moved to another cgroup. */
@@ -103,15 +105,15 @@ static __noinline void read_cgroup(struct task_struct *task, struct tracer_proce
 	struct kernfs_node *node = cgroup_node(task, &hierarchy);
 
 	process->hierarchy = hierarchy;
-	process->css_set = (__u64)task->cgroups;
+	process->css_set = (__u64)BPF_CORE_READ(task, cgroups);
 	process->cgroup_id = BPF_CORE_READ(node, id);
 	if (process->cgroup_id != known_id)
-		send_cgroup(node, process->cgroup_id, hierarchy, program);
+		send_cgroup((__u64)node, process->cgroup_id, hierarchy, program);
 }
 
 static __always_inline void refresh_cgroup(struct task_struct *task, struct tracer_process *process, __u32 program)
 {
-	if (process->css_set != (__u64)task->cgroups)
+	if (process->css_set != (__u64)BPF_CORE_READ(task, cgroups))
 		read_cgroup(task, process, program);
 }
 
@@ -135,7 +137,7 @@ static __noinline void add_sums(struct tracer_process *process, __u32 pid, struc
 		return;
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	if (leader)
-		read_ended_threads(&fresh->ended, leader->signal);
+		read_ended_threads(&fresh->ended, BPF_CORE_READ(leader, signal));
 	if (leader && dead(leader)) {
 		/* Ended before the others: the kernel adds it to its sums only when the process is reaped. */
 		read_thread(&fresh->late, leader);
@@ -154,7 +156,8 @@ static __noinline void add_sums(struct tracer_process *process, __u32 pid, struc
 /* What the session may not see: other users' processes, or those that its pid namespace does not show. */
 static __always_inline bool foreign(struct task_struct *task)
 {
-	return (own_uid_only && task->cred->uid.val != own_uid) || (own_pid_namespace && !shown_pid(task));
+	return (own_uid_only && BPF_CORE_READ(task, cred, uid.val) != own_uid) ||
+	       (own_pid_namespace && !shown_pid(task));
 }
 
 /* What the rules say of a task that inherits nothing: 0, or TRACER_RULE_*. */
@@ -180,7 +183,7 @@ static __noinline __u32 rule_for(struct task_struct *task, __u32 *context_id)
 		}
 	}
 	if (use_uid_rules) {
-		__u32 uid = task->cred->uid.val;
+		__u32 uid = BPF_CORE_READ(task, cred, uid.val);
 		rule = bpf_map_lookup_elem(&uid_rules, &uid);
 		if (rule && rule->action == TRACER_RULE_EXCLUDE)
 			return TRACER_RULE_EXCLUDE;
@@ -212,6 +215,7 @@ static __always_inline bool began_later(struct task_struct *task, const struct t
 static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 action, __u32 context_id, __u32 program)
 {
 	struct task_struct *leader = task->group_leader;
+	struct signal_struct *signal = BPF_CORE_READ(task, signal);
 	__u32 pid = task->tgid;
 	struct tracer_process *fresh = process_take(pid, program);
 
@@ -223,18 +227,18 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	fresh->exec_id = leader->self_exec_id;
 	fresh->context_id = context_id;
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
-	if (leader->cred->euid.val != leader->cred->uid.val)
+	if (BPF_CORE_READ(leader, cred, euid.val) != BPF_CORE_READ(leader, cred, uid.val))
 		fresh->flags |= TRACER_FLAG_OTHER_USER;
 	if (action == TRACER_RULE_EXCLUDE)
 		fresh->flags |= TRACER_FLAG_EXCLUDED;
 	/* By these other CPUs know it; its dying threads by the second. */
 	keep_order();
 	fresh->start_ns = fresh->program_start_ns;
-	fresh->signal = (__u64)task->signal;
+	fresh->signal = (__u64)signal;
 	/* From here on exits of its threads are seen as such. `live` is read first: one too many does no harm. */
 	add_in_order((__u32 *)&fresh->old_ending, 1);
-	__s32 live = *(volatile __s32 *)&task->signal->live.counter;
-	__s32 threads = *(volatile __s32 *)&task->signal->nr_threads;
+	__s32 live = BPF_CORE_READ(signal, live.counter);
+	__s32 threads = BPF_CORE_READ(signal, nr_threads);
 	add_in_order((__u32 *)&fresh->old_ending, threads - live - 1);
 	fresh->attached_ns = bpf_ktime_get_boot_ns();
 	fresh->threads_created = threads;
@@ -246,18 +250,18 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 		__sync_fetch_and_add(&fresh->threads, -1);
 		__sync_fetch_and_add(&fresh->old_ending, -1);
 	}
-	if (task->signal->sum_sched_runtime)
+	if (BPF_CORE_READ(signal, sum_sched_runtime))
 		fresh->flags |= TRACER_FLAG_LOST_THREADS | TRACER_FLAG_THREADS_UNKNOWN;
 	__u32 hierarchy;
 	struct kernfs_node *node = cgroup_node(leader, &hierarchy);
 	fresh->hierarchy = hierarchy;
 	fresh->cgroup_id = BPF_CORE_READ(node, id);
-	fresh->css_set = (__u64)leader->cgroups;
+	fresh->css_set = (__u64)BPF_CORE_READ(leader, cgroups);
 	/* Of most there is nothing to sum, and no room to waste. */
-	if (task->signal->nr_threads > 1 || task->signal->sum_sched_runtime || fresh->leader_dead)
+	if (BPF_CORE_READ(signal, nr_threads) > 1 || BPF_CORE_READ(signal, sum_sched_runtime) || fresh->leader_dead)
 		add_sums(fresh, pid, leader, program);
 	if (action == TRACER_RULE_INCLUDE)
-		send_cgroup(node, fresh->cgroup_id, hierarchy, program);
+		send_cgroup((__u64)node, fresh->cgroup_id, hierarchy, program);
 	return fresh;
 }
 
@@ -270,7 +274,7 @@ static __always_inline bool send_start(struct task_struct *task, const struct tr
 	fill_header(&record.header, TRACER_WIRE_PROCESS_START, sizeof(record), process->pid, process->start_ns, now_ns);
 	fill_identity(&record.identity, process);
 	fill_parent(&record.identity, task);
-	record.identity.uid = task->cred->uid.val;
+	record.identity.uid = BPF_CORE_READ(task, cred, uid.val);
 	if (new_namespaces)
 		fill_namespaces(&record.identity, task);
 	record.flags = process->flags;

@@ -31,17 +31,14 @@ static __always_inline __u32 *process_mark(struct tracer_counting *all, __u32 pi
 }
 
 /* Of scopes that are over there is nothing. */
-static __noinline __u32 scope_of_process(__u32 pid)
+__noinline __u32 scope_of_process(__u32 pid)
 {
 	struct tracer_process *process = process_find(pid);
 
 	return process ? process->scope : 0;
 }
 
-/*
- * What of a switch is read of the two tasks, if it concerns what is counted: most don't. All at once and
- * before any branch that has to do with them: the verifier takes a millisecond for each way that leads to such a load.
- */
+/* What of a switch is read of the two tasks, if it concerns what is counted: most don't. */
 static __always_inline void note_switch(struct tracer_counting *all, struct tracer_counted_cpu *cpu,
 					struct task_struct *prev, struct task_struct *next)
 {
@@ -63,7 +60,7 @@ static __always_inline void note_switch(struct tracer_counting *all, struct trac
 	cpu->prev = (__u64)prev;
 	cpu->next = (__u64)next;
 	cpu->arrival_ns = prev->sched_info.last_arrival;
-	cpu->now_ns = queue_clock(prev);
+	cpu->now_ns = read_queue_clock(prev);
 	cpu->prev_is_kernels = kernel_made(prev);
 	cpu->next_is_kernels = kernel_made(next);
 	cpu->prev_pid = prev_pid;

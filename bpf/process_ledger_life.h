@@ -65,7 +65,8 @@ static __noinline void split_ledger(struct tracer_process *process, struct task_
 	if (thread && copy) {
 		struct tracer_ended_wait ended;
 		__builtin_memcpy(copy, thread, sizeof(*copy));
-		book(copy, task->sched_task_group, task->sched_info.last_arrival, task->sched_info.run_delay, &ended);
+		book(copy, BPF_CORE_READ(task, sched_task_group), task->sched_info.last_arrival,
+		     task->sched_info.run_delay, &ended);
 		ledger->since_ns = copy->followed_ns;
 		ledger->run_queue_ns = copy->run_queue_ns;
 		__builtin_memcpy(ledger->wait_ns, copy->wait_ns, sizeof(ledger->wait_ns));

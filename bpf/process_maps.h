@@ -31,10 +31,10 @@ DEFINE_PLACES(process, tracer_slot, tracer_process, pid, process, processes, dis
 
 static __always_inline struct tracer_process *process_of(struct task_struct *task)
 {
-	struct tracer_process *process = process_find(task->tgid);
+	struct tracer_process *process = process_find(BPF_CORE_READ(task, tgid));
 
 	/* A pid comes again; a pid with its start time does not. */
-	return process ? known_by(process, process->start_ns, task->group_leader->start_boottime) : NULL;
+	return process ? known_by(process, process->start_ns, BPF_CORE_READ(task, group_leader, start_boottime)) : NULL;
 }
 
 #endif

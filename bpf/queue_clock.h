@@ -16,17 +16,22 @@ static __always_inline __u64 queue_clock(struct task_struct *task)
 	return task->se.cfs_rq->rq->clock;
 }
 
+/* Likewise, where it is seldom wanted: see process.h. */
+static __always_inline __u64 read_queue_clock(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->se.cfs_rq))
+		return 0;
+	return BPF_CORE_READ(task, se.cfs_rq, rq, clock);
+}
+
 struct queue_clocks {
 	__u64 now_ns;  /* queue_clock() */
 	__u64 task_ns; /* the same without what interrupts and the hypervisor took: by this, run time is booked */
 };
 
 /* False: another CPU changes them just now. */
-static __always_inline bool read_queue_clocks(struct queue_clocks *clocks, struct task_struct *task)
+static __always_inline bool read_queue_clocks(struct queue_clocks *clocks, struct rq *queue)
 {
-	if (!bpf_core_field_exists(task->se.cfs_rq))
-		return false;
-	struct rq *queue = task->se.cfs_rq->rq;
 	clocks->now_ns = queue->clock;
 	keep_order();
 	clocks->task_ns = queue->clock_task;

@@ -52,7 +52,7 @@ static __always_inline __u32 shown_tid(struct task_struct *task)
 
 static __always_inline __u32 shown_pid(struct task_struct *task)
 {
-	return own_pid_namespace ? number_shown(task->group_leader) : task->tgid;
+	return own_pid_namespace ? number_shown(BPF_CORE_READ(task, group_leader)) : BPF_CORE_READ(task, tgid);
 }
 
 static __always_inline __u32 shown_current_pid(void)

@@ -210,10 +210,29 @@ int BPF_PROG(caller_executes, struct task_struct *task, pid_t old_pid)
 	return 0;
 }
 
+/* Global, so that it is verified once, not for each row. `account`: that it is charged to, if it is told. */
+__noinline int send_row(__u64 start_ns, __u32 pid, __u32 at, bool tells, __u32 account)
+{
+	__u32 slot = 0;
+	struct tracer_syscall_key key = {.start_ns = start_ns, .pid = pid, .row = at};
+	struct tracer_wire_syscall_use *record = bpf_map_lookup_elem(&syscall_buffer, &slot);
+	struct tracer_syscall_row *row = bpf_map_lookup_elem(&syscall_rows, &key);
+
+	if (!row || !record)
+		return 0;
+	record->row = at;
+	record->sums = *row;
+	/* Of two last threads one deletes it, and only that one sends it. */
+	if (bpf_map_delete_elem(&syscall_rows, &key) == -ENOENT || !tells)
+		return 0;
+	if (send_within_own_share(record, sizeof(*record), account))
+		count_loss(TRACER_LOSS_RING_SYSCALL_USE);
+	return 0;
+}
+
 static __always_inline void send_rows(const struct tracer_process *process)
 {
 	__u32 slot = 0;
-	struct tracer_syscall_key key = {.start_ns = process->start_ns, .pid = process->pid};
 	struct tracer_wire_syscall_use *record = bpf_map_lookup_elem(&syscall_buffer, &slot);
 
 	if (!record)
@@ -224,19 +243,9 @@ static __always_inline void send_rows(const struct tracer_process *process)
 	record->reserved = 0;
 	__u32 account = account_of(bpf_get_current_uid_gid());
 #pragma clang loop unroll(disable)
-	for (__u32 at = 0; at < TRACER_SYSCALL_ROWS; at++) {
-		key.row = at;
-		struct tracer_syscall_row *row = bpf_map_lookup_elem(&syscall_rows, &key);
-		if (!row)
-			continue;
-		record->row = at;
-		record->sums = *row;
-		/* Of two last threads one deletes it, and only that one sends it. */
-		if (bpf_map_delete_elem(&syscall_rows, &key) == -ENOENT || (process->flags & TRACER_FLAG_EXCLUDED))
-			continue;
-		if (send_within_own_share(record, sizeof(*record), account))
-			count_loss(TRACER_LOSS_RING_SYSCALL_USE);
-	}
+	for (__u32 at = 0; at < TRACER_SYSCALL_ROWS; at++)
+		send_row(record->header.start_ns, record->header.pid, at, !(process->flags & TRACER_FLAG_EXCLUDED),
+			 account);
 }
 
 /* Before the record of the process's end, which is sent when its last thread has left the CPU. */

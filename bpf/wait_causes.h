@@ -68,10 +68,10 @@ static __always_inline __u32 call_argument(struct pt_regs *registers, int which)
 #endif
 }
 
-static __always_inline struct inode *descriptor_inode(struct task_struct *task, __u32 fd)
+static __always_inline struct inode *descriptor_inode(struct files_struct *files, __u32 fd)
 {
 	struct file *file = NULL;
-	struct fdtable *table = task->files->fdt;
+	struct fdtable *table = files->fdt;
 
 	if (fd >= table->max_fds)
 		return NULL;
@@ -92,9 +92,15 @@ static __always_inline __u32 inode_type(struct inode *inode)
 	return type;
 }
 
+/*
+ * What is global here is verified once, not for each way to it. Before 5.12 no argument of such a function may be a
+ * pointer, so they take addresses.
+ */
+
 /* The other end is on this machine: by family, or by an address that is a loopback's, or its own. */
-static __noinline bool is_local_socket(struct sock *sock)
+__noinline bool is_local_socket(__u64 address)
 {
+	struct sock *sock = (void *)address;
 	__u16 family = BPF_CORE_READ(sock, __sk_common.skc_family);
 
 	if (family == AF_INET) {
@@ -121,7 +127,7 @@ static __always_inline void note_socket(__u32 handle)
 		counted_cpu(all)->socket = handle;
 }
 
-static __noinline int forget_socket(void)
+__noinline int forget_socket(void)
 {
 	note_socket(0);
 	return 0;
@@ -135,17 +141,18 @@ static __always_inline struct sock *sock_of(struct inode *inode)
 	return BPF_CORE_READ(socket, sk);
 }
 
-static __noinline __u32 cause_of_socket(struct inode *inode)
+__noinline __u32 cause_of_socket(__u64 inode)
 {
-	struct sock *sock = sock_of(inode);
+	__u64 sock = (__u64)sock_of((void *)inode);
 
-	note_socket(socket_handle((__u64)sock));
+	note_socket(socket_handle(sock));
 	return is_local_socket(sock) ? TRACER_WAIT_LOCAL_SOCKET : TRACER_WAIT_NETWORK;
 }
 
-static __always_inline __u32 cause_of_descriptor(struct inode *inode, __u32 pipe_cause)
+/* `inode`: of an open descriptor. */
+__noinline __u32 cause_of_descriptor(__u64 inode, __u32 pipe_cause)
 {
-	switch (inode_type(inode)) {
+	switch (inode_type((void *)inode)) {
 	case S_IFIFO:
 		return pipe_cause;
 	case S_IFSOCK:
@@ -161,10 +168,10 @@ static __always_inline __u32 cause_of_descriptor(struct inode *inode, __u32 pipe
 }
 
 /* Both ends may be at fault: what a pipe holds tells which. */
-static __noinline __u32 cause_of_move(struct task_struct *task, __u32 from_fd, __u32 to_fd)
+__noinline __u32 cause_of_move(__u64 from_inode, __u64 to_inode)
 {
-	struct inode *from = descriptor_inode(task, from_fd);
-	struct inode *to = descriptor_inode(task, to_fd);
+	struct inode *from = (void *)from_inode;
+	struct inode *to = (void *)to_inode;
 	__u32 from_type = inode_type(from);
 	__u32 to_type = inode_type(to);
 	struct pipe_inode_info *pipe;
@@ -180,35 +187,38 @@ static __noinline __u32 cause_of_move(struct task_struct *task, __u32 from_fd, _
 			return TRACER_WAIT_PIPE_WRITE;
 	}
 	if (from_type == S_IFSOCK || to_type == S_IFSOCK)
-		return cause_of_socket(from_type == S_IFSOCK ? from : to);
+		return cause_of_socket(from_type == S_IFSOCK ? from_inode : to_inode);
 	if (from_type == S_IFIFO && to_type != S_IFIFO)
-		return cause_of_descriptor(to, TRACER_WAIT_PIPE_WRITE);
-	return cause_of_descriptor(from, TRACER_WAIT_PIPE_READ);
+		return cause_of_descriptor(to_inode, TRACER_WAIT_PIPE_WRITE);
+	return cause_of_descriptor(from_inode, TRACER_WAIT_PIPE_READ);
 }
 
 static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *registers, __u32 call, __u32 state)
 {
+	struct files_struct *files = task->files;
+	int to_argument;
+	__u64 inode;
 	__u32 cause;
 
 	switch (call) {
 	case TRACER_CALL_READS:
 	case TRACER_CALL_WRITES:
-		return cause_of_descriptor(descriptor_inode(task, call_argument(registers, 0)),
-					   call == TRACER_CALL_READS ? TRACER_WAIT_PIPE_READ : TRACER_WAIT_PIPE_WRITE);
 	case TRACER_CALL_SOCKET:
-		return cause_of_descriptor(descriptor_inode(task, call_argument(registers, 0)), TRACER_WAIT_OTHER);
 	case TRACER_CALL_CONNECTS:
-		cause = cause_of_descriptor(descriptor_inode(task, call_argument(registers, 0)), TRACER_WAIT_OTHER);
+		inode = (__u64)descriptor_inode(files, call_argument(registers, 0));
+		cause = cause_of_descriptor(inode, call == TRACER_CALL_READS	? TRACER_WAIT_PIPE_READ
+						   : call == TRACER_CALL_WRITES ? TRACER_WAIT_PIPE_WRITE
+										: TRACER_WAIT_OTHER);
 		/* Nothing is sent or received in it. */
-		forget_socket();
+		if (call == TRACER_CALL_CONNECTS)
+			forget_socket();
 		return cause;
 	case TRACER_CALL_MOVES_0_1:
 	case TRACER_CALL_MOVES_0_2:
 	case TRACER_CALL_MOVES_1_0:
-		return cause_of_move(task, call_argument(registers, call == TRACER_CALL_MOVES_1_0 ? 1 : 0),
-				     call_argument(registers, call == TRACER_CALL_MOVES_0_1   ? 1
-							      : call == TRACER_CALL_MOVES_0_2 ? 2
-											      : 0));
+		inode = (__u64)descriptor_inode(files, call_argument(registers, call == TRACER_CALL_MOVES_1_0 ? 1 : 0));
+		to_argument = call == TRACER_CALL_MOVES_0_1 ? 1 : call == TRACER_CALL_MOVES_0_2 ? 2 : 0;
+		return cause_of_move(inode, (__u64)descriptor_inode(files, call_argument(registers, to_argument)));
 	case TRACER_CALL_OPENS:
 		/* Of a FIFO, or of a file that a process serves, which is known when that wakes it. */
 		return (state & TASK_UNINTERRUPTIBLE) ? TRACER_WAIT_DISK : TRACER_WAIT_PIPE_READ;
@@ -220,7 +230,7 @@ static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *
 		return TRACER_WAIT_SHARED_LOCK;
 	case TRACER_CALL_AWAITS_SIGNAL:
 		/* As shells wait for their children. */
-		return task->children.next != &task->children ? TRACER_WAIT_CHILD : TRACER_WAIT_OTHER;
+		return BPF_CORE_READ(task, children.next) != &task->children ? TRACER_WAIT_CHILD : TRACER_WAIT_OTHER;
 	}
 	return call < TRACER_WAIT_CAUSES ? call : TRACER_WAIT_OTHER;
 }

@@ -59,7 +59,7 @@ static __noinline bool woken_by_other_end(struct task_struct *woken, __u32 handl
 	struct sock *own = NULL;
 
 	if (moves_on_socket(call_of(number_of(registers))))
-		own = sock_of_inode(own_descriptor_inode(call_argument(registers, 0)));
+		own = sock_of_inode((void *)own_descriptor_inode(call_argument(registers, 0)));
 	__u16 family = BPF_CORE_READ(own, __sk_common.skc_family);
 	if (family == AF_UNIX && bpf_core_field_exists(((struct unix_sock *)0)->peer))
 		return socket_handle((__u64)BPF_CORE_READ((struct unix_sock *)own, peer)) == handle;
@@ -68,7 +68,7 @@ static __noinline bool woken_by_other_end(struct task_struct *woken, __u32 handl
 	struct pt_regs *awaiting_registers = entry_registers(woken);
 	if (!moves_on_socket(call_of(call_number(woken, awaiting_registers))))
 		return false;
-	struct sock *other = sock_of_inode(descriptor_inode(woken, call_argument(awaiting_registers, 0)));
+	struct sock *other = sock_of_inode(descriptor_inode(woken->files, call_argument(awaiting_registers, 0)));
 	return other && are_ends(own, other);
 }
 

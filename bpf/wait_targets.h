@@ -44,7 +44,7 @@ static __always_inline void add_to_device(struct tracer_disk_waits *waits, __u32
 	}
 }
 
-static __noinline int add_disk_wait(__u32 pid, __u32 device, __u64 wait_ns)
+__noinline int add_disk_wait(__u32 pid, __u32 device, __u64 wait_ns)
 {
 	struct tracer_process *process = process_find(pid);
 	struct tracer_disk_waits_key key = {};

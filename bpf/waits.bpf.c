@@ -31,6 +31,9 @@ static __always_inline __u32 state_left_in(struct task_struct *task, __u64 *cont
 
 static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 state, struct tracer_counted_cpu *cpu)
 {
+	/* Read before any branch: the verifier takes a millisecond for each way that leads to such a load. */
+	struct task_group *group = task->sched_task_group;
+	__u64 now_ns = queue_clock(task);
 	struct tracer_thread *thread = thread_of(task);
 
 	cpu->ended.cause = TRACER_WAIT_OTHER;
@@ -40,9 +43,6 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 		thread = thread_of_dead(task);
 	if (!thread)
 		return;
-	/* Read before any branch: the verifier takes a millisecond for each way that leads to such a load. */
-	struct task_group *group = task->sched_task_group;
-	__u64 now_ns = queue_clock(task);
 	__u64 in_ns = task->sched_info.last_arrival;
 	__u64 switches = task->nvcsw;
 	bool was_marked = waker_matters(thread);
@@ -142,17 +142,16 @@ static __noinline __u32 cause_by_waker(struct task_struct *woken)
 	bool reads = call == TRACER_CALL_READS;
 	if (call == TRACER_CALL_MOVES_0_2 || call == TRACER_CALL_MOVES_0_1) {
 		/* To a pipe it writes; else it has read. */
-		struct inode *to =
-			own_descriptor_inode(call_argument(registers, call == TRACER_CALL_MOVES_0_1 ? 1 : 2));
-		if (inode_type(to) == S_IFIFO)
+		__u64 to = own_descriptor_inode(call_argument(registers, call == TRACER_CALL_MOVES_0_1 ? 1 : 2));
+		if (inode_type((void *)to) == S_IFIFO)
 			return TRACER_WAIT_PIPE_READ;
 		reads = true;
 	} else if (!reads && call != TRACER_CALL_WRITES && call != TRACER_CALL_SOCKET && call != TRACER_CALL_CONNECTS &&
 		   call != TRACER_CALL_MOVES_1_0) {
 		return TRACER_WAIT_POLL;
 	}
-	struct inode *inode = own_descriptor_inode(call_argument(registers, 0));
-	__u32 type = inode_type(inode);
+	__u64 inode = own_descriptor_inode(call_argument(registers, 0));
+	__u32 type = inode_type((void *)inode);
 	if (type == S_IFIFO)
 		return reads ? TRACER_WAIT_PIPE_WRITE : TRACER_WAIT_PIPE_READ;
 	if (type == S_IFSOCK && cause_of_socket(inode) == TRACER_WAIT_LOCAL_SOCKET)

@@ -14,19 +14,19 @@ static __always_inline struct pt_regs *own_registers(void)
 	return entry_registers((void *)bpf_get_current_task());
 }
 
-/* An open file of what runs here. */
-static __always_inline struct inode *own_descriptor_inode(__u32 fd)
+/* Of an open file of what runs here: its address. Global: see wait_causes.h. */
+__noinline __u64 own_descriptor_inode(__u32 fd)
 {
 	if (registers_known())
-		return descriptor_inode(bpf_get_current_task_btf(), fd);
+		return (__u64)descriptor_inode(bpf_get_current_task_btf()->files, fd);
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 	struct file *file = NULL;
 
 	if (fd >= BPF_CORE_READ(table, max_fds))
-		return NULL;
+		return 0;
 	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
-	return BPF_CORE_READ(file, f_inode);
+	return (__u64)BPF_CORE_READ(file, f_inode);
 }
 
 /* PF_* of what runs here. */
@@ -38,7 +38,7 @@ static __always_inline __u32 own_flags(void)
 
 static __always_inline bool signaled(struct task_struct *task)
 {
-	return task->pending.signal.sig[0] || task->signal->shared_pending.signal.sig[0] ||
+	return task->pending.signal.sig[0] || BPF_CORE_READ(task, signal, shared_pending.signal.sig[0]) ||
 	       (task->jobctl & JOBCTL_PENDING);
 }
 

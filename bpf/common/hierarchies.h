@@ -11,10 +11,10 @@ const volatile __u8 pids_is_v1 = 0;
 /* False: it is in another hierarchy. */
 static __always_inline bool key_of_cgroup(struct cgroup *cgroup, struct tracer_cgroup_key *key)
 {
-	__u32 mask = cgroup->root->subsys_mask;
+	__u32 mask = BPF_CORE_READ(cgroup, root, subsys_mask);
 
-	key->id = cgroup->kn->id;
-	if (cgroup->root->hierarchy_id == 0)
+	key->id = BPF_CORE_READ(cgroup, kn, id);
+	if (BPF_CORE_READ(cgroup, root, hierarchy_id) == 0)
 		key->hierarchy = TRACER_HIERARCHY_V2;
 	else if (memory_is_v1 && (mask & (1u << bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id))))
 		key->hierarchy = TRACER_HIERARCHY_V1_MEMORY;

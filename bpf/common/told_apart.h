@@ -20,8 +20,8 @@ static __always_inline __u64 told_apart_id(__u64 start_ns, __u32 pid)
 	return start_ns ^ ((__u64)pid << 32);
 }
 
-/* Whether another one may be told apart. */
-static __always_inline bool has_room(__u64 start_ns, __u32 pid, __u64 most)
+/* Whether another one may be told apart. What is global here is verified once, not for each way to it. */
+__noinline bool has_room(__u64 start_ns, __u32 pid, __u64 most)
 {
 	__u64 id = told_apart_id(start_ns, pid);
 	__u64 *count = bpf_map_lookup_elem(&told_apart, &id);
@@ -29,7 +29,7 @@ static __always_inline bool has_room(__u64 start_ns, __u32 pid, __u64 most)
 	return !count || *count < most;
 }
 
-static __always_inline void note_told_apart(__u64 start_ns, __u32 pid)
+__noinline int note_told_apart(__u64 start_ns, __u32 pid)
 {
 	__u64 id = told_apart_id(start_ns, pid);
 	__u64 *count = bpf_map_lookup_elem(&told_apart, &id);
@@ -39,6 +39,7 @@ static __always_inline void note_told_apart(__u64 start_ns, __u32 pid)
 		__sync_fetch_and_add(count, 1);
 	else
 		bpf_map_update_elem(&told_apart, &id, &one, BPF_ANY);
+	return 0;
 }
 
 /* Rows of the table, by account and in all. User space subtracts those that it deletes. */
@@ -53,7 +54,7 @@ __u32 rows_of_all = 0;
 #define SHARES_OF_FOLDED 8
 
 /* Whether it may take a row of a table with so many; it is counted then. */
-static __always_inline bool take_row(__u32 account, __u32 rows, __u32 shares)
+__noinline bool take_row(__u32 account, __u32 rows, __u32 shares)
 {
 	__u32 *own = &rows_of[account % TRACER_ACCOUNTS];
 	__u32 taken = rows_of_all;
@@ -65,10 +66,11 @@ static __always_inline bool take_row(__u32 account, __u32 rows, __u32 shares)
 	return true;
 }
 
-static __always_inline void give_row_back(__u32 account)
+__noinline int give_row_back(__u32 account)
 {
 	__sync_fetch_and_add(&rows_of[account % TRACER_ACCOUNTS], -1);
 	__sync_fetch_and_add(&rows_of_all, -1);
+	return 0;
 }
 
 #endif
