@@ -117,7 +117,7 @@ class KeptScopes {
   void keep(std::shared_ptr<Scope> scope);
 
  private:
-  static constexpr std::size_t kMostBytes = 12u << 20;
+  static constexpr std::size_t kMostBytes = 6u << 20;
   Bounded<std::uint64_t, std::shared_ptr<Scope>> kept_;
   std::uint64_t last_ = 0;
 };

@@ -75,7 +75,7 @@ class TaskLedgers {
 
  private:
   static constexpr std::size_t kMostBytes = 64u << 20;
-  static constexpr std::size_t kMostBytesOfFinished = 8u << 20;  ///< Of those that may still be joined.
+  static constexpr std::size_t kMostBytesOfFinished = 4u << 20;  ///< Of those that may still be joined.
   static constexpr std::size_t kMostAround = 8;
   static constexpr std::size_t kMostEntries = 256;
   static constexpr std::size_t kMostMembers = 16384;  ///< Of one scope that are told from strangers.

@@ -35,7 +35,7 @@ bool ContextTable::has_room(const Context& said) const {
 }
 
 bool ContextTable::is_crowded_for(const std::optional<uid_t>& user) const {
-  return user && (count_.is_crowded_for(*user) || bytes_.is_crowded_for(*user));
+  return user && (count_.is_crowded_for(*user) || bytes_.of(*user) > kMostBytesUnasked);
 }
 
 ContextTable::Numbered& ContextTable::keep(std::uint32_t number, const Context& context) {

@@ -34,6 +34,8 @@ class ContextTable {
 
   static constexpr std::size_t kRootsShare = 8;                ///< This part is kept from users.
   static constexpr std::size_t kMostBytesOfUsers = 64u << 20;  ///< Texts of all users.
+  static constexpr std::size_t kMostBytesUnasked = 1u
+                                                   << 20;  ///< With more of a user's, it is asked what is still used.
 
   explicit ContextTable(std::size_t capacity)
       : capacity_(capacity), count_(std::max<std::size_t>(capacity - capacity / kRootsShare, 1)) {}
