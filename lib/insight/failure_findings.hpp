@@ -41,7 +41,7 @@ class FailureFindings {
 
  private:
   static constexpr std::size_t kMostOfScope = 64;
-  static constexpr std::size_t kMostBytes = 8u << 20;  ///< Of what failed.
+  static constexpr std::size_t kMostBytes = 16u << 20;  ///< Of what failed: kMostOfScope each of 200 tasks.
   static constexpr std::size_t kMostBytesOfLeaders = 8u << 20;
   static constexpr std::size_t kMostBytesOfOomKills = 256u << 10;
 
