@@ -50,8 +50,8 @@ void PipeFindings::saw(const ProcessExit& exit) {
   if (work == nullptr) return;
   saw(*work, *exit.process);
   work->ended.ended(pipe_use_of(exit));
-  work->living.erase(exit.process->pid);
-  works_.charge(*exit.process, work->living.size() * kBytesOfLiving);
+  // Few live long enough for a sample.
+  if (work->living.erase(exit.process->pid) != 0) works_.charge(*exit.process, work->living.size() * kBytesOfLiving);
 }
 
 void PipeFindings::look(const ScopeFigures& figures, const PipeGraph& graph, std::uint64_t time_ns,
