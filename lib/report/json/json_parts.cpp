@@ -38,13 +38,39 @@ void put_requested(JsonBuilder& json, const Requested& requested) {
   if (requested != Requested{}) put_key(json, "requested", requested);
 }
 
-void put_bound(JsonBuilder& json, const ReportRow& row) {
-  if (!row.time.empty()) put_part_of(json, row.time);
-  if (row.task_ledger) put_key(json, "task_ledger", *row.task_ledger);
-  if (!row.waits_for.empty()) put_key(json, "waits_for", row.waits_for);
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+
+bool wants(const Names& wanted, std::string_view name) { return wanted.empty() || wanted.contains(name); }
+
+void put_bound(JsonBuilder& json, const ReportRow& row, const Names& wanted) {
+  if (!row.time.empty() && wants(wanted, "time")) put_part_of(json, row.time);
+  if (row.task_ledger && wants(wanted, "task_ledger")) put_key(json, "task_ledger", *row.task_ledger);
+  if (!row.waits_for.empty() && wants(wanted, "waits_for")) put_key(json, "waits_for", row.waits_for);
   if (row.bound_by.empty()) return;
-  json.put("bound_by", row.bound_by);
-  json.put("bound_share", row.bound_share);
+  if (wants(wanted, "bound_by")) json.put("bound_by", row.bound_by);
+  if (wants(wanted, "bound_share")) json.put("bound_share", row.bound_share);
+}
+
+}  // namespace
+
+void put_bound(JsonBuilder& json, const ReportRow& row) { put_bound(json, row, {}); }
+
+void put_row_figures(JsonBuilder& json, const ReportRow& row, const Names& wanted) {
+  each_row_figure([&](const auto& figure) {
+    if (wants(wanted, figure.name)) json.put(figure.name, known(row, figure));
+  });
+  put_bound(json, row, wanted);
+  if (wants(wanted, "requested")) put_requested(json, row.requested);
+}
+
+bool is_row_figure(std::string_view name) {
+  bool is_one = false;
+  each_row_figure([&](const auto& figure) { is_one = is_one || name == figure.name; });
+  for (const std::string_view other : {"time", "task_ledger", "waits_for", "bound_by", "bound_share", "requested"})
+    is_one = is_one || name == other;
+  return is_one;
 }
 
 void put_path(JsonBuilder& json, const CriticalPath* path) {
