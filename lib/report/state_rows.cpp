@@ -2,6 +2,7 @@
 #include "report/state_rows.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,9 +12,6 @@ namespace tracer::internal {
 namespace {
 
 std::uint64_t number_of(ScopeId id) { return static_cast<std::uint64_t>(id); }
-
-/// Whether a row of the three levels is one of these: a run has all, a task only its own.
-bool is_task(const StateRow& row) { return row.level == SummaryLevel::kTask; }
 
 }  // namespace
 
@@ -43,40 +41,48 @@ void StateRows::collect(SummaryLevel level, std::set<ScopeId>& ids) const {
 }
 
 void StateRows::changed(StateRow& row) {
-  row.version = ++versions_;
-  by_version_.splice(by_version_.end(), by_version_, row.place);
+  for (StateRow* const each : {&row, row.of_step, row.run}) {
+    if (each == nullptr) continue;
+    each->version = ++versions_;
+    by_version_.splice(by_version_.end(), by_version_, each->place);
+    if (row.is_over && each != &row) each->tasks->stale = true;
+  }
 }
 
-StateRow* StateRows::scope_row(const Context& context, bool is_run) {
-  const Book::ScopePtr scope = book_.make(context, is_run);
+StateRow* StateRows::scope_row(const std::shared_ptr<const Context>& context, bool is_run) {
+  const Book::ScopePtr scope = book_.make(*context, is_run);
   if (!scope) return nullptr;
   const auto [at, fresh] = scopes_.try_emplace(scope->id);
   StateRow& row = at->second;
-  if (fresh) {
-    row.level = is_run ? SummaryLevel::kRun : SummaryLevel::kTask;
-    row.scope = scope;
-    row.context = std::make_shared<const Context>(is_run ? run_of(context) : context);
-    row.place = by_version_.insert(by_version_.end(), &row);
-    if (is_run) ++runs_;
-    if (touch_all_) touch(row);
-    changed(row);
+  if (!fresh) return &row;
+  row.level = is_run ? SummaryLevel::kRun : SummaryLevel::kTask;
+  row.scope = scope;
+  row.context = is_run ? std::make_shared<const Context>(run_of(*context)) : context;
+  row.place = by_version_.insert(by_version_.end(), &row);
+  if (is_run) {
+    ++runs_;
+    row.tasks = std::make_unique<StateRow::Tasks>();
   }
+  if (touch_all_) touch(row);
+  changed(row);
   return &row;
 }
 
-StateRow* StateRows::step_row(ScopeId run, const std::string& step) {
-  const auto known = steps_.find({run, step});
+StateRow* StateRows::step_row(StateRow& run, const std::string& step) {
+  const std::pair id(run.scope->id, step);
+  const auto known = steps_.find(id);
   if (known != steps_.end()) return &known->second;
   if (steps_.size() >= kMostSteps) {
     ++dropped;
     return nullptr;
   }
-  StateRow& row = steps_[{run, step}];
+  StateRow& row = steps_[id];
   row.level = SummaryLevel::kStep;
-  row.scope = book_.find(run);
+  row.scope = run.scope;
   row.step = step;
-  row.run = run;
-  Context context = *scopes_.at(run).context;
+  row.run = &run;
+  row.tasks = std::make_unique<StateRow::Tasks>();
+  Context context = *run.context;
   context.step = step;
   row.context = std::make_shared<const Context>(std::move(context));
   row.place = by_version_.insert(by_version_.end(), &row);
@@ -84,62 +90,79 @@ StateRow* StateRows::step_row(ScopeId run, const std::string& step) {
   return &row;
 }
 
+void StateRows::join_tasks(StateRow& task, StateRow* above) {
+  if (above == nullptr) return;
+  StateRow::Tasks& tasks = *above->tasks;
+  ++tasks.count;
+  if (task.is_over) {
+    tasks.stale = true;
+  } else {
+    tasks.open.insert(&task);
+  }
+}
+
+void StateRows::leave_tasks(StateRow& task, StateRow* above) {
+  if (above == nullptr) return;
+  changed(*above);
+  StateRow::Tasks& tasks = *above->tasks;
+  --tasks.count;
+  tasks.open.erase(&task);
+  if (task.is_over) tasks.stale = true;
+}
+
 /// It may be in another run or step by now.
-void StateRows::place(StateRow& task, const Context& context) {
+void StateRows::place(StateRow& task, const std::shared_ptr<const Context>& context) {
+  if (task.placed == context) return;
+  task.placed = context;
   StateRow* const run = scope_row(context, true);
-  const ScopeId run_id = run == nullptr ? ScopeId::kNone : run->scope->id;
-  const std::string step = run == nullptr ? "" : context.step.value_or("");
-  const bool is_new = run != nullptr && !run->tasks.contains(task.scope->id);
-  if (task.run == run_id && task.step == step && !is_new) return;
-  for (StateRow* const before : {find(SummaryLevel::kStep, task.run, task.step), find(SummaryLevel::kRun, task.run)})
-    if (before != nullptr && before->tasks.erase(task.scope->id) != 0) add_up(*before);
-  task.run = run_id;
-  task.step = step;
-  if (run == nullptr) return;
-  StateRow* const of_step = step.empty() ? nullptr : step_row(run_id, step);
-  for (StateRow* const now : {run, of_step}) {
-    if (now == nullptr) continue;
-    now->tasks.insert(task.scope->id);
-    add_up(*now);
+  StateRow* const step = run == nullptr || !context->step ? nullptr : step_row(*run, *context->step);
+  if (task.run == run && task.of_step == step) return;
+  leave_tasks(task, std::exchange(task.run, nullptr));
+  leave_tasks(task, std::exchange(task.of_step, nullptr));
+  task.run = run;
+  task.of_step = step;
+  join_tasks(task, run);
+  join_tasks(task, step);
+}
+
+/// Its sums are found once, until it changes after all.
+void StateRows::close(StateRow& task) {
+  if (task.is_over || !task.living.empty() || !task.folded.empty()) return;
+  task.is_over = true;
+  for (StateRow* const above : {task.of_step, task.run}) {
+    if (above == nullptr) continue;
+    StateRow::Tasks& tasks = *above->tasks;
+    tasks.open.erase(&task);
+    add_sums(tasks.over, task.sums);
+    const PeakBounds peak = task.sums.memory.peak();
+    tasks.largest = tasks.largest ? larger_of(*tasks.largest, peak) : peak;
   }
 }
 
-void StateRows::add_up(StateRow& row) {
-  SummaryRow sums;
-  sums.task_ledger = row.level == SummaryLevel::kRun ? row.sums.row.task_ledger : std::nullopt;
-  const auto ledger = sums.task_ledger;
-  if (row.direct) add_row(sums, row.direct->row);
-  for (const ScopeId task : row.tasks) add_row(sums, scopes_.at(task).sums.row);
-  sums.task_ledger = ledger;
-  row.sums.row = std::move(sums);
-  changed(row);
+void StateRows::add_up(StateRow& above) {
+  StateRow::Tasks& tasks = *above.tasks;
+  if (!std::exchange(tasks.stale, false)) return;
+  tasks.over = tasks.dropped;
+  tasks.largest.reset();
+  for (auto& [id, task] : scopes_) {
+    if (!task.is_over || (task.run != &above && task.of_step != &above)) continue;
+    add_sums(tasks.over, task.sums);
+    const PeakBounds peak = task.sums.memory.peak();
+    tasks.largest = tasks.largest ? larger_of(*tasks.largest, peak) : peak;
+  }
 }
 
-StateRows::Rows StateRows::rows_of(const Context& context) {
-  Rows rows;
-  StateRow* const task = context.task_key ? scope_row(context, false) : nullptr;
-  if (task != nullptr) {
-    place(*task, context);
-    rows.push_back(task);
+StateRow* StateRows::row_of(const std::shared_ptr<const Context>& context) {
+  if (context->task_key) {
+    if (StateRow* const task = scope_row(context, false)) {
+      place(*task, context);
+      return task;
+    }
   }
-  StateRow* const run = context.run_key ? scope_row(context, true) : nullptr;
-  if (run == nullptr) return rows;
-  if (context.step)
-    if (StateRow* const step = step_row(run->scope->id, *context.step)) rows.push_back(step);
-  rows.push_back(run);
-  return rows;
-}
-
-template <class Visit>
-void StateRows::each_sums(const Rows& rows, const Visit& visit) {
-  const bool is_direct = !rows.empty() && !is_task(*rows.front());
-  for (StateRow* const row : rows) {
-    visit(row->sums);
-    changed(*row);
-    if (!is_direct) continue;
-    if (!row->direct) row->direct = std::make_unique<RowSums>();
-    visit(*row->direct);
-  }
+  if (!context->run_key) return nullptr;
+  StateRow* const run = scope_row(context, true);
+  StateRow* const step = run == nullptr || !context->step ? nullptr : step_row(*run, *context->step);
+  return step != nullptr ? step : run;
 }
 
 void StateRows::touch(StateRow& row) const {
@@ -149,11 +172,9 @@ void StateRows::touch(StateRow& row) const {
 }
 
 void StateRows::drop(StateRow& row) {
-  std::erase_if(in_snapshot_, [&row](const GroupMemory* each) {
-    return each == &row.sums.memory || (row.direct && each == &row.direct->memory);
-  });
+  std::erase_if(in_snapshot_, [&row](const GroupMemory* each) { return each == &row.sums.memory; });
   with_folded_.erase(&row);
-  for (const std::uint32_t pid : row.living) std::erase(places_[pid], &row);
+  for (const std::uint32_t pid : row.living) places_[pid] = nullptr;
   by_version_.erase(row.place);
   gone_.emplace_back(++versions_, id_of(row));
   if (gone_.size() > kMostGone) {
@@ -161,38 +182,44 @@ void StateRows::drop(StateRow& row) {
     gone_.pop_front();
   }
   if (row.level == SummaryLevel::kStep) {
+    for (auto& [id, each] : scopes_)
+      if (each.of_step == &row) each.of_step = nullptr;
     steps_.erase({row.scope->id, row.step});
     return;
   }
-  const ScopeId id = row.scope->id;
-  for (StateRow* const above : {find(SummaryLevel::kStep, row.run, row.step), find(SummaryLevel::kRun, row.run)})
-    if (is_task(row) && above != nullptr && above->tasks.erase(id) != 0) {
-      // What it was stays in their sums.
-      if (!above->direct) above->direct = std::make_unique<RowSums>();
-      add_sums(*above->direct, row.sums);
-    }
-  if (row.level == SummaryLevel::kRun) --runs_;
-  scopes_.erase(id);
+  for (StateRow* const above : {row.of_step, row.run}) {
+    if (above == nullptr) continue;
+    // What it was stays in their sums.
+    add_sums(above->tasks->dropped, row.sums);
+    if (!row.is_over) add_sums(above->tasks->over, row.sums);
+    above->tasks->open.erase(&row);
+  }
+  if (row.level == SummaryLevel::kRun) {
+    --runs_;
+    for (auto& [id, each] : scopes_)
+      if (each.run == &row) each.run = nullptr;
+  }
+  scopes_.erase(row.scope->id);
 }
 
 /// Two turn out to be one.
 void StateRows::merge(StateRow& from, StateRow& into) {
   add_sums(into.sums, from.sums);
-  if (from.direct) {
-    if (!into.direct) into.direct = std::make_unique<RowSums>();
-    add_sums(*into.direct, *from.direct);
-  }
   for (const std::uint32_t pid : from.living) {
-    std::replace(places_[pid].begin(), places_[pid].end(), &from, &into);
+    places_[pid] = &into;
     into.living.insert(pid);
   }
   from.living.clear();
-  for (const ScopeId id : from.tasks) {
-    StateRow& task = scopes_.at(id);
-    task.run = into.scope->id;
-    into.tasks.insert(id);
+  if (from.tasks) {
+    add_sums(into.tasks->dropped, from.tasks->dropped);
+    for (auto& [id, task] : scopes_) {
+      StateRow*& above = from.level == SummaryLevel::kRun ? task.run : task.of_step;
+      if (above != &from) continue;
+      above = &into;
+      join_tasks(task, &into);
+    }
+    into.tasks->stale = true;
   }
-  from.tasks.clear();
   changed(into);
 }
 
@@ -201,85 +228,87 @@ void StateRows::gone(ScopeId id, ScopeId into) {
   if (known == scopes_.end()) return;
   StateRow& row = known->second;
   const auto other = scopes_.find(into);
-  if (into == ScopeId::kNone) {
-    ++dropped;
-  } else if (other != scopes_.end() && other->second.level == row.level) {
-    for (StateRow* const above : {find(SummaryLevel::kStep, row.run, row.step), find(SummaryLevel::kRun, row.run)})
-      if (is_task(row) && above != nullptr) above->tasks.erase(id);
-    if (row.level == SummaryLevel::kRun)
-      for (auto each = steps_.lower_bound({id, ""}); each != steps_.end() && each->first.first == id;) {
-        StateRow& step = (each++)->second;
-        if (StateRow* const now = step_row(into, step.step)) merge(step, *now);
-        drop(step);
-      }
-    merge(row, other->second);
-  }
-  if (row.level == SummaryLevel::kRun)
+  const bool is_one = other != scopes_.end() && other->second.level == row.level;
+  const auto steps = [&](const auto& visit) {
     for (auto each = steps_.lower_bound({id, ""}); each != steps_.end() && each->first.first == id;)
-      drop((each++)->second);
+      visit((each++)->second);
+  };
+  if (is_one) {
+    leave_tasks(row, std::exchange(row.run, nullptr));
+    leave_tasks(row, std::exchange(row.of_step, nullptr));
+    if (row.tasks)
+      steps([&](StateRow& step) {
+        if (StateRow* const now = step_row(other->second, step.step)) merge(step, *now);
+      });
+    merge(row, other->second);
+  } else {
+    ++dropped;
+  }
+  if (row.tasks) steps([this](StateRow& step) { drop(step); });
   drop(row);
 }
 
 template <class Start>
 void StateRows::began(const Start& start, bool is_run) {
-  StateRow* const row = scope_row(*start.context, is_run);
+  StateRow* const row = scope_row(start.context, is_run);
   if (row == nullptr) return;
   row->finished = false;
   row->context = start.context;
-  if (!is_run) place(*row, *start.context);
+  if (!is_run) place(*row, start.context);
   changed(*row);
 }
 
 template <class Finish>
 void StateRows::finished(const Finish& finish, bool is_run) {
-  StateRow* const row = scope_row(*finish.context, is_run);
+  StateRow* const row = scope_row(finish.context, is_run);
   if (row == nullptr) return;
   row->finished = true;
   row->context = finish.context;
   if (finish.task_ledger) row->sums.row.task_ledger = finish.task_ledger;
   changed(*row);
+  if (!is_run) close(*row);
 }
 
 void StateRows::execed(const ProcessExec& exec) {
   ended_programs_.saw(exec);
   // Of a command that was held, nothing had begun.
   if (!exec.ended.start_ns) return;
-  const bool is_copy = exec.ended.start_ns == exec.process->start_ns;
-  each_sums(rows_of(*exec.process->context), [&](RowSums& sums) { add_to(sums, exec.ended, !is_copy); });
+  StateRow* const row = row_of(exec.process->context);
+  if (row == nullptr) return;
+  add_to(row->sums, exec.ended, exec.ended.start_ns != exec.process->start_ns);
+  changed(*row);
 }
 
 void StateRows::exited(const ProcessExit& exit) {
   ++processes;
   leave(exit.process->pid);
   ended_programs_.saw(exit);
-  const Rows rows = rows_of(*exit.process->context);
-  each_sums(rows, [&](RowSums& sums) {
-    add_to(sums, exit.program, true);
-    count_end(sums.row, exit);
-  });
+  StateRow* const row = row_of(exit.process->context);
+  if (row == nullptr) return;
+  add_to(row->sums, exit.program, true);
+  count_end(row->sums.row, exit);
+  changed(*row);
   const std::uint64_t cpu_ns = least_cpu_ns(exit.account).value_or(0);
-  if (rows.empty() || exit.process->context->engine_own || (!rows.front()->tool.empty() && cpu_ns <= rows.front()->tool_cpu_ns))
-    return;
-  rows.front()->tool_cpu_ns = cpu_ns;
-  rows.front()->tool = exit.process->program->tool.value_or("");
+  if (exit.process->context->engine_own || (!row->tool.empty() && cpu_ns <= row->tool_cpu_ns)) return;
+  row->tool_cpu_ns = cpu_ns;
+  row->tool = exit.process->program->tool.value_or("");
 }
 
 void StateRows::leave(std::uint32_t pid) {
   if (living_.erase(pid) == 0) return;
-  const auto places = places_.extract(pid);
-  if (places.empty()) return;
-  for (StateRow* const row : places.mapped()) {
-    row->living.erase(pid);
-    changed(*row);
-  }
+  const auto place = places_.extract(pid);
+  if (place.empty() || place.mapped() == nullptr) return;
+  place.mapped()->living.erase(pid);
+  changed(*place.mapped());
 }
 
+/// What is in a task is in its run, too; the memory of a step is that of its largest task.
 template <class Sample>
-void StateRows::add_memory(const Rows& rows, const Sample& sample) {
-  for (StateRow* const row : rows) {
-    if (row->level == SummaryLevel::kStep && is_task(*rows.front())) continue;
-    if (row->level == SummaryLevel::kStep && !row->direct) row->direct = std::make_unique<RowSums>();
-    GroupMemory& memory = row->level == SummaryLevel::kStep ? row->direct->memory : row->sums.memory;
+void StateRows::add_memory(StateRow* row, const Sample& sample) {
+  if (row == nullptr) return;
+  for (StateRow* const each : {row, row->run}) {
+    if (each == nullptr) continue;
+    GroupMemory& memory = each->sums.memory;
     if (!memory.in_snapshot()) in_snapshot_.push_back(&memory);
     memory.add(sample);
   }
@@ -287,19 +316,18 @@ void StateRows::add_memory(const Rows& rows, const Sample& sample) {
 
 void StateRows::sampled(const ProcessSample& sample) {
   const std::uint32_t pid = sample.process->pid;
-  const Rows rows = rows_of(*sample.process->context);
+  StateRow* const row = row_of(sample.process->context);
   const auto known = places_.find(pid);
   if (known != places_.end() &&
-      (known->second != rows || living_.at(pid).sample.process->start_ns != sample.process->start_ns))
+      (known->second != row || living_.at(pid).sample.process->start_ns != sample.process->start_ns))
     leave(pid);
-  living_.insert_or_assign(pid, LivingRow{sample, ended_programs_.living(sample),
-                                          ended_programs_.begin_of(*sample.process), snapshot_});
-  for (StateRow* const row : rows) {
-    row->living.insert(pid);
-    changed(*row);
-  }
-  places_.insert_or_assign(pid, rows);
-  add_memory(rows, sample);
+  living_.insert_or_assign(
+      pid, LivingRow{sample, ended_programs_.living(sample), ended_programs_.begin_of(*sample.process), snapshot_});
+  places_.insert_or_assign(pid, row);
+  if (row == nullptr) return;
+  row->living.insert(pid);
+  changed(*row);
+  add_memory(row, sample);
 }
 
 /// Each snapshot names all that live: what is not in it has ended, even if that was lost.
@@ -318,11 +346,11 @@ void StateRows::end_snapshot() {
   folded_processes_ = 0;
   for (const ToolSample& sample : folded_) {
     folded_processes_ += sample.processes;
-    for (StateRow* const row : rows_of(*sample.context)) {
-      row->folded.push_back(sample);
-      with_folded_.insert(row);
-      changed(*row);
-    }
+    StateRow* const row = row_of(sample.context);
+    if (row == nullptr) continue;
+    row->folded.push_back(sample);
+    with_folded_.insert(row);
+    changed(*row);
   }
   folded_.clear();
   ++snapshot_;
@@ -350,7 +378,10 @@ void StateRows::found(const Finding& finding) {
 
 void StateRows::failed(const FailureOrigin& failure) {
   ++failures;
-  each_sums(rows_of(*failure.process->context), [&](RowSums& sums) { count_failure(sums.row, failure); });
+  StateRow* const row = row_of(failure.process->context);
+  if (row == nullptr) return;
+  count_failure(row->sums.row, failure);
+  changed(*row);
 }
 
 void StateRows::add(const Event& event) {
@@ -362,13 +393,15 @@ void StateRows::add(const Event& event) {
     case EventKind::kToolSample: {
       const auto& sample = *event.get_if<ToolSample>();
       folded_.push_back(sample);
-      return add_memory(rows_of(*sample.context), sample);
+      return add_memory(row_of(sample.context), sample);
     }
     case EventKind::kSnapshotEnd: return end_snapshot();
     case EventKind::kOwnWork: {
       const auto& work = *event.get_if<OwnWork>();
-      return each_sums(rows_of(*work.process->context),
-                       [&](RowSums& sums) { add_own_work(sums, work, OwnParts::kOfTask); });
+      StateRow* const row = row_of(work.process->context);
+      if (row == nullptr) return;
+      add_own_work(row->sums, work, OwnParts::kOfTask);
+      return changed(*row);
     }
     case EventKind::kRunStart: return began(*event.get_if<RunStart>(), true);
     case EventKind::kTaskStart: {
@@ -395,7 +428,7 @@ void StateRows::add(const Event& event) {
         const auto known = scopes_.find(book_.id_of(*change.after, is_run));
         if (known == scopes_.end() || (is_run && change.after->task_key)) continue;
         known->second.context = change.after;
-        if (!is_run) place(known->second, *change.after);
+        if (!is_run) place(known->second, change.after);
         changed(known->second);
       }
       return;
@@ -422,37 +455,50 @@ void StateRows::add(const Event& event) {
   }
 }
 
-SummaryRow StateRows::sums_of(StateRow& row, bool whole) {
-  RowSums sums = row.sums;
+void StateRows::add_what_lives(RowSums& sums, const StateRow& row) const {
   for (const std::uint32_t pid : row.living) {
-    const LivingRow& each = living_.at(pid);
-    add_living(sums, each.program);
+    add_living(sums, living_.at(pid).program);
     count_living(sums.row);
   }
   for (const ToolSample& sample : row.folded) add_folded(sums, sample, program_of(sample));
+}
+
+SummaryRow StateRows::sums_of(StateRow& row, bool whole) {
+  RowSums sums = row.sums;
+  add_what_lives(sums, row);
+  if (!row.tasks) {
+    SummaryRow made = shown(sums, whole);
+    made.task = *row.context;
+    return made;
+  }
+  add_up(row);
+  std::optional<PeakBounds> largest = row.tasks->largest;
+  // Something of it is in no task.
+  if (row.sums.row.first_start_ns != 0 || !row.living.empty())
+    largest = larger_of(largest.value_or(PeakBounds{0, 0, 0}), sums.memory.peak());
+  std::optional<TaskLedger> ledger = row.sums.row.task_ledger;
+  add_sums(sums, row.tasks->over);
+  for (const StateRow* const task : row.tasks->open) {
+    RowSums of_task = task->sums;
+    add_what_lives(of_task, *task);
+    add_sums(sums, of_task);
+    const PeakBounds peak = of_task.memory.peak();
+    largest = largest ? larger_of(*largest, peak) : peak;
+  }
   SummaryRow made = shown(sums, whole);
   made.task = *row.context;
-  if (row.level == SummaryLevel::kRun && !made.task_ledger && row.tasks.size() == 1) {
-    const SummaryRow& task = scopes_.at(*row.tasks.begin()).sums.row;
-    if (task.processes == row.sums.row.processes) made.task_ledger = task.task_ledger;
+  if (row.level == SummaryLevel::kStep) {
+    if (largest && !whole) largest->at_most_bytes.reset();
+    if (largest) set_peak(made, *largest);
+    return made;
   }
-  if (row.level != SummaryLevel::kStep) return made;
-  // The memory of a step is that of its largest task.
-  made.task_ledger.reset();
-  std::optional<PeakBounds> peak;
-  if (row.direct) peak = row.direct->memory.peak();
-  for (const ScopeId id : row.tasks) {
-    const StateRow& task = scopes_.at(id);
-    const PeakBounds other = task.sums.memory.peak();
-    peak = peak ? larger_of(*peak, other) : other;
-    add_task_ledger(made, task.sums.row.task_ledger);
-  }
-  if (peak && !whole) peak->at_most_bytes.reset();
-  if (peak) set_peak(made, *peak);
+  // All of a run may be one task, and the run no event.
+  if (!ledger && row.tasks->count == 1 && row.sums.row.processes == 0) ledger = made.task_ledger;
+  made.task_ledger = ledger;
   return made;
 }
 
-std::vector<StateRow*> StateRows::changed_since(std::uint64_t since) {
+StateRows::Rows StateRows::changed_since(std::uint64_t since) {
   Rows rows;
   for (auto each = by_version_.rbegin(); each != by_version_.rend() && (*each)->version > since; ++each)
     rows.push_back(*each);

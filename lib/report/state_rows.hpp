@@ -35,25 +35,37 @@ struct LivingRow {
   std::uint64_t snapshot = 0;  ///< The number of the last one that saw it.
 };
 
-/// A run, a step or a task: sums of what has ended in it, and who lives there.
+/// A run, a step or a task, and who lives there.
 struct StateRow {
   SummaryLevel level = SummaryLevel::kTask;
-  Book::ScopePtr scope;      ///< Of a step: its run. Never null.
-  std::string step = {};     ///< Of a step: its name; of a task: the step that counts it.
-  ScopeId run = ScopeId::kNone;  ///< That counts it.
+  Book::ScopePtr scope;  ///< Of a step: its run. Never null.
+  std::string step = {};
+  StateRow* run = nullptr;  ///< That counts it, as the next.
+  StateRow* of_step = nullptr;
   std::shared_ptr<const Context> context = Process::no_context();
+  std::shared_ptr<const Context> placed = {};  ///< For which `run` and `of_step` were found.
   bool finished = false;
-  RowSums sums = {};
-  std::unique_ptr<RowSums> direct = {};           ///< Of a run or step: what of it is in no task. Null: nothing.
-  std::set<ScopeId> tasks = {};                   ///< Of a run or step.
-  std::unordered_set<std::uint32_t> living = {};  ///< Pids.
-  std::vector<ToolSample> folded = {};            ///< Of the last snapshot.
+  RowSums sums = {};                              ///< Of what has ended in it, and in no task of it.
+  std::unordered_set<std::uint32_t> living = {};  ///< Pids, likewise.
+  std::vector<ToolSample> folded = {};            ///< Of the last snapshot, likewise.
   std::string tool = {};                          ///< Of the process that has consumed most.
   std::uint64_t tool_cpu_ns = 0;
   std::unique_ptr<Touched> touched = {};  ///< Null: nobody has asked.
   std::uint64_t touched_since_ns = 0;
   std::uint64_t version = 0;
   std::list<StateRow*>::iterator place = {};
+
+  /// Of a run or step.
+  struct Tasks {
+    std::size_t count = 0;
+    std::unordered_set<StateRow*> open = {};  ///< That are not in the next.
+    RowSums over = {};
+    std::optional<PeakBounds> largest = {};  ///< Of one of those that are over.
+    RowSums dropped = {};                    ///< The part of `over` whose rows are no more.
+    bool stale = false;                      ///< One that is over has changed.
+  };
+  std::unique_ptr<Tasks> tasks = {};  ///< Null: of a task.
+  bool is_over = false;               ///< A task that is in Tasks::over.
 };
 
 struct StateFinding {
@@ -65,6 +77,8 @@ struct StateFinding {
 class StateRows {
  public:
   /// All that share `versions` count in one order. `touch_all`: files and peers are kept of each run and task.
+  using Rows = std::vector<StateRow*>;
+
   StateRows(Book& book, std::uint64_t& versions, bool touch_all)
       : book_(book), versions_(versions), touch_all_(touch_all) {}
   StateRows(const StateRows&) = delete;
@@ -79,7 +93,7 @@ class StateRows {
   SummaryRow sums_of(StateRow& row, bool whole);
   StateRow* find(SummaryLevel level, ScopeId id, const std::string& step = {});
   /// Newest first, those that changed after `since`.
-  std::vector<StateRow*> changed_since(std::uint64_t since);
+  Rows changed_since(std::uint64_t since);
   /// With their versions.
   std::vector<std::pair<std::uint64_t, const Finding*>> findings_since(std::uint64_t since) const;
   std::vector<const LivingRow*> living_in(const StateRow& row) const;
@@ -109,26 +123,26 @@ class StateRows {
   static constexpr std::size_t kMostFindings = Summary::kMostFindings;
   static constexpr std::size_t kMostGone = 1024;
 
-  /// The rows that a context belongs to, the innermost first; made where there are none.
-  using Rows = std::vector<StateRow*>;
-  Rows rows_of(const Context& context);
-  StateRow* scope_row(const Context& context, bool is_run);
-  StateRow* step_row(ScopeId run, const std::string& step);
-  void place(StateRow& task, const Context& context);
-  /// What the tasks of a run or step are has changed.
-  void add_up(StateRow& row);
-  template <class Visit>
-  void each_sums(const Rows& rows, const Visit& visit);
+  /// The innermost row that a context belongs to; made where there is none. Null: it belongs to none.
+  StateRow* row_of(const std::shared_ptr<const Context>& context);
+  StateRow* scope_row(const std::shared_ptr<const Context>& context, bool is_run);
+  StateRow* step_row(StateRow& run, const std::string& step);
+  void place(StateRow& task, const std::shared_ptr<const Context>& context);
+  void leave_tasks(StateRow& task, StateRow* above);
+  void join_tasks(StateRow& task, StateRow* above);
+  void close(StateRow& task);
+  void add_up(StateRow& above);
   void changed(StateRow& row);
   void drop(StateRow& row);
   void merge(StateRow& from, StateRow& into);
+  void add_what_lives(RowSums& sums, const StateRow& row) const;
   void sampled(const ProcessSample& sample);
   void leave(std::uint32_t pid);
   void exited(const ProcessExit& exit);
   void execed(const ProcessExec& exec);
   void end_snapshot();
   template <class Sample>
-  void add_memory(const Rows& rows, const Sample& sample);
+  void add_memory(StateRow* row, const Sample& sample);
   template <class Finish>
   void finished(const Finish& finish, bool is_run);
   template <class Use>
@@ -145,7 +159,7 @@ class StateRows {
   std::map<std::pair<ScopeId, std::string>, StateRow> steps_;
   std::list<StateRow*> by_version_;  ///< The newest last.
   std::unordered_map<std::uint32_t, LivingRow> living_;
-  std::unordered_map<std::uint32_t, Rows> places_;  ///< Of what lives, by pid.
+  std::unordered_map<std::uint32_t, StateRow*> places_;  ///< Of what lives, by pid. Null: in none.
   EndedPrograms ended_programs_;
   std::uint64_t snapshot_ = 1;
   std::vector<GroupMemory*> in_snapshot_;

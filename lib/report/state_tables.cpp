@@ -36,6 +36,8 @@ constexpr std::size_t kMostBytes = 1u << 20;
 /// That the rows of runs, steps, tasks and findings leave to the rest of a reply.
 constexpr std::size_t kBytesOfRest = 384u << 10;
 constexpr std::size_t kMostBytesOfProcesses = 128u << 10;
+/// Columns that only the state has, besides `id`.
+constexpr std::array<std::string_view, 4> kOwn = {"in", "name", "state", "start_ns"};
 constexpr std::array<std::string_view, 5> kTables = {"runs", "steps", "tasks", "findings", "counts"};
 
 [[noreturn]] void refuse(std::string problem, std::string fix) {
@@ -54,13 +56,15 @@ std::string name_of(const StateRow& row) {
 struct Wanted {
   explicit Wanted(const StateQuery& query) : fields(query.fields.begin(), query.fields.end()) {
     for (const std::string& field : fields)
-      if (!is_row_figure(field)) refuse("state has no field \"" + field + "\"", "name columns of docs/report.md");
+      if (!is_row_figure(field) && !is_label(field) && std::find(kOwn.begin(), kOwn.end(), field) == kOwn.end())
+        refuse("state has no field \"" + field + "\"", "name columns of docs/state.md");
     for (const std::string& table : query.rows)
       if (std::find(kTables.begin(), kTables.end(), table) == kTables.end())
         refuse("state has no rows \"" + table + "\"", "name some of runs, steps, tasks, findings, counts");
     tables.insert(query.rows.begin(), query.rows.end());
   }
   bool has(std::string_view table) const { return tables.empty() || tables.contains(table); }
+  bool has_field(std::string_view field) const { return fields.empty() || fields.contains(field); }
 
   std::set<std::string, std::less<>> fields;
   std::set<std::string, std::less<>> tables;
@@ -202,10 +206,10 @@ class StateTables::Impl::Look {
     const bool lacks_ends = state_.owners_.size() == 1 && rows.ended_by_count > rows.processes;
     const bool lost = lacks_ends || std::any_of(rows.losses.begin(), rows.losses.end(),
                                                 [](const auto& loss) { return !is_in_no_row(loss.first); });
-    return lost                   ? RowsLack::kLost
-           : rows.missed_at_most  ? RowsLack::kUnseen
-           : rows.over            ? RowsLack::kNothing
-                                  : RowsLack::kLater;
+    return lost                  ? RowsLack::kLost
+           : rows.missed_at_most ? RowsLack::kUnseen
+           : rows.over           ? RowsLack::kNothing
+                                 : RowsLack::kLater;
   }
 
   void gather() {
@@ -220,10 +224,12 @@ class StateTables::Impl::Look {
         if (!change.parts.empty()) continue;
         change.table = table;
         for (StateRows* const other : seen_)
-          if (StateRow* const part = other->find(row->level, row->scope->id, step)) change.parts.emplace_back(other, part);
+          if (StateRow* const part = other->find(row->level, row->scope->id, step))
+            change.parts.emplace_back(other, part);
       }
       if (!wanted_.has("findings")) continue;
-      for (const auto& [version, finding] : owner->findings_since(since_)) changes_.push_back({version, 3, {}, finding});
+      for (const auto& [version, finding] : owner->findings_since(since_))
+        changes_.push_back({version, 3, {}, finding});
     }
     for (auto& [id, change] : rows) changes_.push_back(std::move(change));
     std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.version < b.version; });
@@ -271,16 +277,17 @@ class StateTables::Impl::Look {
       set_peak(sums, peak);
     }
     ReportRow row = report_row(sums, lack);
-    if (first.level != SummaryLevel::kTask) row.tasks = Figure{first.tasks.size(), Bound::kExact};
+    if (first.tasks) row.tasks = Figure{first.tasks->count, Bound::kExact};
     json.object([&] {
       json.put("id", id_of(first));
-      if (first.run != ScopeId::kNone) json.put("in", fmt::format("{}", static_cast<std::uint64_t>(first.run)));
-      json.put("name", name_of(first));
-      put_labels(json, *first.context);
+      if (first.run != nullptr && wanted_.has_field("in")) json.put("in", id_of(*first.run));
+      if (wanted_.has_field("name")) json.put("name", name_of(first));
+      put_labels(json, *first.context, wanted_.fields);
       if (first.level != SummaryLevel::kStep) {
-        const bool is_over = std::all_of(parts.begin(), parts.end(), [](const auto& each) { return each.second->finished; });
-        json.put("state", is_over ? "finished" : "running");
-        if (first.scope->start_ns != 0) json.put("start_ns", first.scope->start_ns);
+        const bool is_over =
+            std::all_of(parts.begin(), parts.end(), [](const auto& each) { return each.second->finished; });
+        if (wanted_.has_field("state")) json.put("state", is_over ? "finished" : "running");
+        if (first.scope->start_ns != 0 && wanted_.has_field("start_ns")) json.put("start_ns", first.scope->start_ns);
       }
       put_row_figures(json, row, wanted_.fields);
     });

@@ -82,7 +82,8 @@ TEST_CASE("at the end of a recording, runs and tasks with keys have the figures 
     std::set<std::string> renamed;
     while (const auto event = reader.next()) {
       if (const auto* change = event->get_if<ContextChange>())
-        for (const auto& each : {change->old_task_key, change->old_run_key, change->after->task_key, change->after->run_key})
+        for (const auto& each :
+             {change->old_task_key, change->old_run_key, change->after->task_key, change->after->run_key})
           if (each && (change->old_task_key || change->old_run_key)) renamed.insert(to_string(*each));
       summary.add(*event);
       state.add(*event);
@@ -110,7 +111,8 @@ TEST_CASE("at the end of a recording, runs and tasks with keys have the figures 
         for (const char* figure : {"processes", "living", "failed", "wall_ns", "lives_ns", "cpu_ns", "read_bytes",
                                    "written_bytes", "memory_bytes", "network_sent_bytes", "first_start_ns", "bound_by"})
           for (const std::string& name : {std::string(figure), figure + std::string("_at_least")})
-            CHECK_MESSAGE((row.contains(name) ? row[name] : Json()) == (other.contains(name) ? other[name] : Json()), name);
+            CHECK_MESSAGE((row.contains(name) ? row[name] : Json()) == (other.contains(name) ? other[name] : Json()),
+                          name);
         ++compared;
       }
     }
@@ -237,12 +239,15 @@ TEST_CASE("each viewer has sums of what it may see, and who sees all has those o
 TEST_CASE("fields and rows are those that are wanted, and what there is not is refused") {
   StateTables state("s");
   state.add(ended(1, in_task(1)));
-  const Json now = look(state, {.rows = {"tasks"}, .fields = {"cpu_ns"}});
+  const Json now = look(state, {.rows = {"tasks"}, .fields = {"name", "cpu_ns"}});
   CHECK_FALSE(now.contains("runs"));
   CHECK_FALSE(now.contains("counts"));
   const Json& task = now["tasks"][0];
   CHECK(task["cpu_ns"] == kSecond);
   CHECK(task["name"] == "t1");
+  CHECK(task.contains("id"));
+  CHECK_FALSE(task.contains("task_key"));
+  CHECK_FALSE(task.contains("state"));
   CHECK_FALSE(task.contains("wall_ns"));
   CHECK_FALSE(task.contains("time"));
   CHECK_THROWS_AS(state.json({.rows = {"tables"}}), Error);

@@ -17,6 +17,9 @@ namespace tracer::internal {
 
 /// Keys of the object that is open.
 void put_labels(JsonBuilder& json, const Context& context);
+/// Those of these names. Empty: all.
+void put_labels(JsonBuilder& json, const Context& context, const std::set<std::string, std::less<>>& wanted);
+bool is_label(std::string_view name);
 void put_process(JsonBuilder& json, const Process& process);
 void put_requested(JsonBuilder& json, const Requested& requested);
 /// The figures of a row, and `time`, `task_ledger`, `waits_for`, `bound_by`, `bound_share` and `requested`; those that
