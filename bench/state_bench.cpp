@@ -24,8 +24,9 @@ namespace {
 using namespace tracer;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-const std::vector<std::string> kTenFields = {"processes",  "living",        "failed",      "wall_ns",  "cpu_ns",
-                                             "read_bytes", "written_bytes", "memory_bytes", "bound_by", "cpu_utilization"};
+const std::vector<std::string> kTenFields = {"processes", "living",         "failed",        "wall_ns",
+                                             "cpu_ns",    "read_bytes",     "written_bytes", "memory_bytes",
+                                             "bound_by",  "cpu_utilization"};
 
 std::uint64_t now_ns(clockid_t clock) {
   timespec time{};
@@ -109,7 +110,8 @@ int main() {
   const std::uint64_t begin_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
   for (int round = 0; round < 5; ++round)
     for (const Event& event : events) state.add(event);
-  fmt::print("an exit: {:.2f} us\n", static_cast<double>(now_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / 1e3 / 5 / kTasks);
+  fmt::print("an exit: {:.2f} us\n",
+             static_cast<double>(now_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / 1e3 / 5 / kTasks);
   // The others have finished.
   for (std::uint32_t task = 0; task < kTasks; ++task) {
     if (task % 20 == 0) continue;
