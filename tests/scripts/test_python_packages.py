@@ -2,6 +2,7 @@
 """How the Python package is layered: one module brings recordings into DuckDB, packages use no private modules of each other, and
 long queries are files."""
 import ast
+import functools
 import re
 import unittest
 
@@ -13,6 +14,7 @@ BELOW = {"_data"}
 MOST_LINES = 4
 
 
+@functools.cache
 def modules():
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 

@@ -12,6 +12,7 @@ from .._csv import csv_of
 from .._data import insert, query, table_of
 from .._format import aligned, visible
 from ._centers import NONE, Centers
+from ._machines import CPU_GIB
 from ._shares import amount_of, shares_of, units_of
 from ._terms import TERMS
 
@@ -34,7 +35,7 @@ def split_tools(connection: Any, scale: int) -> None:
         tools.setdefault(task, []).append((tool, int(cpu or 0), int(memory or 0)))
     if not tools:
         return
-    parts = {task: (round(9000 * max(cpus or 0, used or 0)), round(1000 * max(gib or 0, peak or 0)))
+    parts = {task: (round(1000 * CPU_GIB * max(cpus or 0, used or 0)), round(1000 * max(gib or 0, peak or 0)))
              for task, cpus, used, gib, peak in connection.execute(
                  "SELECT task, cpus, used_cpus, memory_gib, used_gib FROM tasks WHERE task IN (SELECT task FROM tools)").fetchall()}
     rows = connection.execute("SELECT line, task, run, term, kind, amount FROM pieces WHERE task IN (SELECT task FROM tools)"

@@ -83,15 +83,12 @@ def _drop_repeated(connection: Any, notes: list[str]) -> None:
 
 def _join_twins(connection: Any, notes: list[str]) -> None:
     """A task that a recording and an engine's table have is one: the table says what was requested, and where it ran."""
-    connection.execute(query(__file__, "twins"))
-    joined = connection.execute("SELECT count(*) FROM twins").fetchone()[0]
+    both = ", ".join(f'"{name}" = coalesce(tasks."{name}", t."{name}")' for name in (
+        "cpus", "memory_gib", "requested_us", "pipeline", "step", "sample", "name", "ecs", "user", "folder", "instance", "status",
+        "command_us", "used_cpus", "used_gib", "sent_bytes", "attempt", "exit_code", "instance_type", "zone", "region", "price_model"))
+    joined = connection.execute(query(__file__, "twins", both=both)).fetchall()[0][0]
     if joined:
-        both = ", ".join(f'"{name}" = coalesce(tasks."{name}", t."{name}")' for name in (
-            "cpus", "memory_gib", "requested_us", "pipeline", "step", "sample", "name", "ecs", "user", "folder", "instance", "status",
-            "command_us", "used_cpus", "used_gib", "sent_bytes", "attempt", "exit_code", "instance_type", "zone", "region", "price_model"))
-        connection.execute(query(__file__, "join_twins", both=both))
         notes.append(f"{joined} tasks of recordings took their requests from a table with the same hash")
-    connection.execute("DROP TABLE twins")
 
 
 def _place(connection: Any) -> None:

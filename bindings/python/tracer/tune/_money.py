@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._data import query
-from ..cost.shared import Price, estimate_all
+from ..cost.shared import CPU_GIB, Price, estimate_all
 
 __all__ = ["add_money"]
 
@@ -23,7 +23,7 @@ def add_money(connection: Any, rows: Sequence[dict[str, Any]], prices: Sequence[
     date = min(made.dates)
 
     def weight(cpus: str, memory: str) -> str:
-        return f"(9 * greatest(coalesce({cpus}, 0), coalesce(used_cpus, 0)) + greatest(coalesce({memory}, 0), coalesce(used_gib, 0)))"
+        return f"({CPU_GIB} * greatest(coalesce({cpus}, 0), coalesce(used_cpus, 0)) + greatest(coalesce({memory}, 0), coalesce(used_gib, 0)))"
 
     sums = {kind: money for kind, *money in connection.execute(query(
         __file__, "money", places=_PLACES, reserved=weight("cpus", "memory_gib"), used=weight("NULL", "NULL"),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._data import insert, query, table_of
+from ..cost.shared import CPU_GIB
 from . import _inputs, _memory
 from ._observe import LEDGER
 
@@ -248,7 +249,7 @@ def evidence_of(connection: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
 def finished(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The most to save first, by money, else by what AWS weighs."""
     def weight(row: Mapping[str, Any]) -> tuple[float, float, str, str]:
-        unused = 9 * (row["cpu_hours_saved"] or 0) + (row["memory_gib_hours_saved"] or 0)
+        unused = CPU_GIB * (row["cpu_hours_saved"] or 0) + (row["memory_gib_hours_saved"] or 0)
         return -float(row["money_saved"] or 0), -unused, *key_of(row)
 
     return [{name: row[name] for name in FIELDS} for row in sorted(rows, key=weight)]
