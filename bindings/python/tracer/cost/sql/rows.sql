@@ -5,6 +5,4 @@ SELECT {columns} of_currency AS currency,
         CAST(replace(CAST(amount AS DECIMAL(38, 12))::VARCHAR, '.', '') AS HUGEINT) * gap_us // life_us ELSE 0 END) AS staging,
     coalesce(sum(amount) FILTER (kind = 'hidden attempt'), 0) AS hidden_attempts,
     coalesce(sum(amount) FILTER (kind = 'lost attempt'), 0) AS lost_attempts
-FROM placed LEFT JOIN centers USING (place)
-GROUP BY {groups}, line IS NULL
-ORDER BY billed DESC, {groups}
+FROM placed LEFT JOIN centers USING (place) GROUP BY {groups}, line IS NULL ORDER BY billed DESC, {groups}

@@ -8,8 +8,7 @@ LEFT JOIN attempts AS a ON a.resource = tagged.resource AND a.tag_run IS NOT DIS
     AND a.tag_hash IS NOT DISTINCT FROM tagged.tag_hash
 LEFT JOIN (
     SELECT run, hash, min(task) AS task, bool_or(coalesce(status IN ('FAILED', 'ABORTED'), false)) AS lost
-    FROM tasks
-    WHERE status IS DISTINCT FROM 'CACHED'
+    FROM tasks WHERE status IS DISTINCT FROM 'CACHED'
     GROUP BY run, hash) AS d ON a.task IS NULL AND d.run = tagged.tag_run AND d.hash = tagged.tag_hash;
 
 DROP TABLE tagged

@@ -11,8 +11,7 @@ FROM (
         FROM recorded_samples
         WHERE kind IN ('process_sample', 'tool_sample') AND run_key IS NULL AND task_key IS NULL AND cpu_ns IS NOT NULL
             AND time_ns::BIGINT >= {from_ns} - 60000000000
-        UNION ALL
-        SELECT end_ns, pid, start_ns, NULL, cgroup::VARCHAR, cpu_ns::BIGINT
+        UNION ALL SELECT end_ns, pid, start_ns, NULL, cgroup::VARCHAR, cpu_ns::BIGINT
         FROM recorded_processes
         WHERE end_ns IS NOT NULL AND run_key IS NULL AND task_key IS NULL AND cpu_ns IS NOT NULL AND end_ns::BIGINT >= {from_ns})
     WINDOW process AS (PARTITION BY pid, start_ns, fold ORDER BY time_ns))

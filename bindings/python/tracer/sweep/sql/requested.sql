@@ -7,7 +7,5 @@ FROM (
             unnest(range(({last} - t1) // {bucket}, least(({last} - t0) // {bucket} + 1, ?))) AS bucket
         FROM (
             SELECT cpus, memory_bytes, t0, least(coalesce(t1, {last}), {last}) AS t1
-            FROM requests
-            WHERE machine = ? AND t0 < {last})))
-WHERE span > 0
-GROUP BY bucket
+            FROM requests WHERE machine = ? AND t0 < {last})))
+WHERE span > 0 GROUP BY bucket

@@ -6,9 +6,7 @@ FROM recorded_tasks_last AS t
 LEFT JOIN (
     SELECT task_key::VARCHAR AS key, CASE WHEN coalesce(bool_or(oom_killed), false) THEN true
         WHEN count(*) FILTER (end_ns IS NOT NULL) = count(oom_killed) THEN false END AS oom
-    FROM recorded_processes
-    WHERE task_key IS NOT NULL
-    GROUP BY 1) AS ended ON ended.key = t.task_key::VARCHAR
+    FROM recorded_processes WHERE task_key IS NOT NULL GROUP BY 1) AS ended ON ended.key = t.task_key::VARCHAR
 LEFT JOIN (SELECT key, max(limit_bytes) AS limit_bytes FROM limits GROUP BY key) AS limited ON limited.key = t.task_key::VARCHAR
 LEFT JOIN ({wanted}) AS wanted ON wanted.key = t.task_key::VARCHAR
 LEFT JOIN recorded_task_inputs AS inputs ON inputs.task_key = t.task_key::VARCHAR

@@ -4,7 +4,5 @@ SELECT pipeline, step, coalesce(name, task::VARCHAR) AS name, run, sample, attem
 FROM (
     SELECT *, row_number() OVER (PARTITION BY kind
         ORDER BY outcome IN ('out of memory', 'killed') DESC, used_gib DESC NULLS LAST, task) AS place
-    FROM kinds
-    WHERE outcome <> 'cached')
-WHERE place <= {shown}
-ORDER BY place
+    FROM kinds WHERE outcome <> 'cached')
+WHERE place <= {shown} ORDER BY place

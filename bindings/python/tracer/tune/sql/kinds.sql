@@ -19,7 +19,4 @@ SELECT kind, any_value(pipeline) AS pipeline, any_value(step) AS step, mode(tool
     sum(cpus * {hours}) AS cpu_hours_requested, sum(used_cpus * {hours}) AS cpu_hours_used,
     sum(memory_gib * {hours}) AS memory_hours_requested, sum(used_gib * {hours}) AS memory_hours_used,
     max(attempt) AS most_attempts, nullif(count(DISTINCT run) FILTER ({ok}), 0) AS runs
-FROM kinds
-WHERE outcome <> 'cached'
-GROUP BY kind
-ORDER BY kind
+FROM kinds WHERE outcome <> 'cached' GROUP BY kind ORDER BY kind
