@@ -135,7 +135,7 @@ def of_packages(root):
 def of_all_python_modules(root):
     """Computed once: what is digested there is large."""
     helpers = [path for path in sources(root, "tests/python/*.py") if not path.name.startswith("test_")]
-    package = sources(root, "bindings/python/tracer/*.py*", "bindings/python/tracer/_core*.so")
+    package = sources(root, *(f"bindings/python/tracer/{names}" for names in ("**/*.py", "**/*.pyi", "**/*.sql", "**/*.toml", "_core*.so")))
     return digests(root, [*helpers, *package, *sources(root, "tests/python/requirements.txt", "tests/python/data/**/*",
                                                        "build/dev/tracerd", "build/dev/tests/python/make_*", "build/dev/tests/c/print_report")])
 

@@ -112,7 +112,8 @@ class Wheel(unittest.TestCase):
         package = ROOT / "bindings/python/tracer"
         files = {f"tracer/{path.relative_to(package)}" for path in package.rglob("*")
                  if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"}
-        for name in ("tracer/py.typed", "tracer/_core.pyi", "tracer/sweep/findings.toml", "tracer/recommend/families.toml"):
+        for name in ("tracer/py.typed", "tracer/_core.pyi", "tracer/sweep/findings.toml", "tracer/recommend/families.toml",
+                     "tracer/_data/sql/tasks_last.sql"):
             self.assertIn(name, files)
         self.assertEqual(files - set(self.files), set())
 

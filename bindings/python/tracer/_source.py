@@ -11,7 +11,7 @@ from ._arguments import checked_call
 from ._show import Shown
 
 if TYPE_CHECKING:
-    from ._events import Finding
+    from ._events import Finding, Host
     from ._report import Report
     from ._tables import Table
 
@@ -26,6 +26,11 @@ class Source(Shown):
     def open_reader(self) -> _core.RecordingReader:
         """A new reader from the first event on."""
         raise NotImplementedError
+
+    @property
+    def host(self) -> Host:
+        """The machine."""
+        return self.open_reader().host()
 
     def _read_report(self, most_processes: int) -> _core.NativeReport:
         """Of all events so far."""

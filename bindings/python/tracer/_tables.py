@@ -193,11 +193,13 @@ def sql(source: Source, query: str) -> duckdb.DuckDBPyRelation:
     SessionClosedError as the tables do, and duckdb's own errors.
     """
     text_of("query", query)
+    from ._data import register
+
     # Were it only found out inside the query, duckdb would say something else.
     source.open_reader()
     connection = _package("duckdb").connect(":memory:")
     for name in NAMES:
-        connection.register(name, source.table(name))
+        register(connection, source, name)
     relation: duckdb.DuckDBPyRelation = connection.sql(query)
     return relation
 

@@ -117,7 +117,7 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
     from ._centers import read_centers
     from ._estimate import estimate
     from ._join import TAGS, join
-    from ._prices import Price, read_prices, store_path
+    from ._prices import known_prices
 
     for value, allowed, name in ((basis, BASES, "basis"), (idle, IDLE, "idle")):
         if value not in allowed:
@@ -135,19 +135,15 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
     if "cost_center" in by and centers is None:
         raise InvalidArgumentError("cost centers need a rules file", "name one: centers=FILE, --centers FILE")
     rules = read_centers(os.fspath(centers)) if centers is not None else None
-    known: list[Price] = []
-    if prices is not None:
-        known = read_prices(prices)
-    elif store_path().exists():
-        known = read_prices(store_path())
-    elif not bills:
+    known = known_prices(prices)
+    if known is None and not bills:
         raise InvalidArgumentError("there is neither a bill nor a list of prices", "import one: tracer prices import FILE")
 
     with _database.connect() as connection:
         notes: list[str] = []
         _tasks.create(connection, timezone)
         connection.execute("CREATE TABLE sizes (instance_type VARCHAR, vcpus DOUBLE, memory_gib DOUBLE)")
-        _database.insert(connection, "sizes", {p.instance_type: (p.instance_type, p.vcpus, p.memory_gib) for p in known}.values())
+        _database.insert(connection, "sizes", {p.instance_type: (p.instance_type, p.vcpus, p.memory_gib) for p in known or ()}.values())
         if hosts is not None:
             _tasks.read_hosts(connection, os.fspath(hosts))
         count = _tasks.read_tasks(connection, [os.fspath(path) for path in tasks], notes)

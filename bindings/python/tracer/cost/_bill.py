@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._data import query
 from .._errors import BillError, Problem
-from ._database import PLACES, columns_of, problem, quoted, read_error, source_of
+from ._database import PLACES, columns_of, problem, read_error, source_of
 from ._formats import FORMATS, detect, key_of
 
 __all__ = ["Bill", "read_bills"]
@@ -198,16 +199,7 @@ def _scale(connection: Any, bill: Bill) -> int:
 
 def _make_lines(connection: Any) -> None:
     money = ", ".join(f"try_cast({name} AS DECIMAL(38, {PLACES})) AS {name}" for name in _MONEY)
-    # Without a zone, a time is that of the connection: UTC. A TIMESTAMP would leave out a zone that is there.
-    others = ("account", "payer", "period", "invoice", "service", "usage_type", "line_type", "resource", "parent",
-              "instance_type", "currency", "tags", "term", "bucket", "shape")
-    connection.execute(f"""CREATE TABLE lines AS SELECT (row_number() OVER ())::BIGINT AS line, file, row,
-        epoch_us(try_cast("start" AS TIMESTAMPTZ)) AS t0, epoch_us(try_cast("end" AS TIMESTAMPTZ)) AS t1,
-        nullif(instance, '') AS instance, nullif(regexp_extract(resource, ':task/.*([0-9a-f]{{32}})$', 1), '') AS ecs,
-        nullif(regexp_extract(resource, '(vol-[0-9a-f]+)$', 1), '') AS volume,
-        try_cast(regexp_extract(vcpus, '[0-9.]+') AS DOUBLE) AS vcpus,
-        try_cast(regexp_extract(memory, '[0-9.]+') AS DOUBLE) AS memory_gib,
-        try_cast(hours AS DOUBLE) AS hours, {money}, {', '.join(others)} FROM read""")
+    connection.execute(query(__file__, "lines", money=money))
     connection.execute("DROP TABLE read")
 
 

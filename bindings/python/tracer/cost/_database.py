@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database in memory that bills and tasks are read into, and errors that name file and row."""
+"""Files of bills and tasks for the database that they are read into, and errors that name file and row."""
 
 from __future__ import annotations
 
@@ -8,55 +8,16 @@ import gzip
 import itertools
 import os
 import re
-import tempfile
-from collections.abc import Iterable
 from typing import Any
 
-from .._errors import BillError, MissingPackageError, Problem, RecordingError
+from .._data import connect, insert, quoted, table_of
+from .._errors import BillError, Problem, RecordingError
 from ._formats import Columns
 
 __all__ = ["PLACES", "connect", "columns_of", "insert", "problem", "quoted", "source_of", "table_of"]
 
 PLACES = 24
 """Decimal places that are kept; 14 digits are left before the point."""
-
-
-class _Database:
-    """A connection, and the folder for what memory can't hold, which no other user may enter and which goes with it."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-        self._folder = tempfile.TemporaryDirectory(prefix="tracer-cost-")
-        connection.execute(f"SET temp_directory = {quoted(self._folder.name)}")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
-
-    def close(self) -> None:
-        self._connection.close()
-        self._folder.cleanup()
-
-    def __enter__(self) -> _Database:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def connect() -> Any:
-    """A database of its own, in UTC, that reads no network and no setting of the user; to be closed, such as by `with`."""
-    try:
-        import duckdb
-    except ImportError as error:
-        raise MissingPackageError([Problem("TRC101", None, f"this needs the package duckdb, which can't be imported: {error}",
-                                           "pip install 'libtracer[cost]'", "")]) from error
-    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})
-    connection.execute("SET TimeZone = 'UTC'")
-    return _Database(connection)
-
-
-def quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def problem(code: str, what: str, fix: str) -> BillError:
@@ -134,26 +95,3 @@ def read_error(path: str, error: Exception) -> Exception:
         first = reason[1].strip()
     return problem("TRC130", f"{where}: {first}", "the file is cut or damaged: get it again")
 
-
-def insert(connection: Any, table: str, rows: Iterable[Iterable[object]]) -> int:
-    """Many rows at once: by a file, which is faster than statements. None is written as an empty field."""
-    descriptor, path = tempfile.mkstemp(prefix="tracer-cost-", suffix=".csv")
-    count = 0
-    try:
-        with open(descriptor, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            for row in rows:
-                writer.writerow(row)
-                count += 1
-        if count:
-            connection.execute(f"COPY {table} FROM {quoted(path)} (FORMAT csv, HEADER false, DELIMITER ',', QUOTE '\"', "
-                               "ESCAPE '\"', NULLSTR '')")
-    finally:
-        os.unlink(path)
-    return count
-
-
-def table_of(connection: Any, query: str) -> list[dict[str, Any]]:
-    cursor = connection.execute(query)
-    names = [each[0] for each in cursor.description]
-    return [dict(zip(names, row)) for row in cursor.fetchall()]

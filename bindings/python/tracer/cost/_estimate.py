@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from ._database import insert
+from .._data import insert, query
 from ._machines import Weights
-from ._prices import OLD_DAYS, Price
+from ._prices import Price, age_notes
+from ._terms import create_empty
 
-__all__ = ["Estimates", "estimate"]
+__all__ = ["Estimates", "estimate", "estimate_all"]
 
 _PLACES = Decimal(1).scaleb(-12)
 # Below, quartiles say nothing.
@@ -43,14 +43,7 @@ def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[s
     _machines: 9 × CPUs + GiB, the larger of reserved and used in each, of the machine's."""
     known = {(price.region, price.instance_type): price for price in prices}
     result = Estimates()
-    # A gap far outside of its run's is another attempt that the engine did not see, not staging: Tukey's outer fence.
-    connection.execute(f"""CREATE TEMP TABLE lives AS SELECT task, CASE WHEN count(gap) OVER run >= {_ENOUGH} THEN
-        least(life, command_us + (quantile_cont(gap, 0.75) OVER run * 4 - quantile_cont(gap, 0.25) OVER run * 3)::BIGINT)
-        ELSE life END AS life FROM (SELECT task, run, command_us, t1 - t0 AS life,
-        CASE WHEN command_us > 0 THEN greatest(t1 - t0 - command_us, 0) END AS gap FROM tasks
-        WHERE status IS DISTINCT FROM 'CACHED' AND t1 >= t0) WINDOW run AS (PARTITION BY run)""")
-    connection.execute("""UPDATE lives SET life = t.t1 - t.t0 FROM tasks AS t WHERE t.task = lives.task AND
-        (t.command_us IS NULL OR t.command_us = 0 OR lives.life IS NULL)""")
+    connection.execute(query(__file__, "lives", enough=_ENOUGH))
     rows = connection.execute(f"""SELECT task, instance_type, zone, region, lower(coalesce(price_model, '')),
         greatest(coalesce(cpus, 0), coalesce(used_cpus * (t1 - t0) / nullif(life, 0), 0)),
         greatest(coalesce(memory_gib, 0), coalesce(used_gib, 0)), life, t1 - t0 > life
@@ -99,11 +92,14 @@ def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[s
     for why, count in sorted(result.without_price.items()):
         notes.append(f"{count} tasks have no estimate: {why}")
     if result.dates:
-        oldest = min(result.dates)
-        age = (datetime.date.today() - datetime.date.fromisoformat(oldest)).days
-        if age > OLD_DAYS:
-            notes.append(f"prices of {oldest} are {age} days old: import newer ones")
+        notes += age_notes([min(result.dates)])
         unlisted = sorted(result.bases - {"listed"})
         if unlisted:
             notes.append(f"some prices are no list prices themselves: {', '.join(unlisted)}")
     return result
+
+
+def estimate_all(connection: Any, prices: Sequence[Price], notes: list[str]) -> Estimates:
+    """Of all tasks, without a bill: makes the table `pieces`."""
+    create_empty(connection)
+    return estimate(connection, prices, "true", notes)

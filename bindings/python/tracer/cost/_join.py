@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ._database import problem, quoted
+from .._data import query, quoted
+from ._database import problem
 from ._formats import key_of
 
 __all__ = ["TAGS", "join"]
@@ -60,20 +61,7 @@ def join(connection: Any, given: Mapping[str, str], notes: list[str]) -> dict[st
         left(lower(replace({tag('hash')}, '/', '')), 8) AS tag_hash, {tag('pipeline')} AS tag_pipeline,
         {tag('step')} AS tag_step, {tag('sample')} AS tag_sample, {tag('user')} AS tag_user FROM lines""")
     connection.execute("DROP TABLE lines")
-    connection.execute("""CREATE TEMP TABLE containers AS SELECT row_number() OVER (ORDER BY min(line)) AS container,
-        resource, any_value(ecs) AS ecs, tag_run, tag_hash, min(t0) AS t0, max(t1) AS t1,
-        sum(coalesce(split_used, billed, 0)) AS cost FROM tagged
-        WHERE ecs IS NOT NULL GROUP BY resource, tag_run, tag_hash""")
-    connection.execute("""CREATE TEMP TABLE matched AS SELECT container, task, by_ecs FROM (
-        SELECT *, row_number() OVER (PARTITION BY container ORDER BY by_ecs DESC, by_tags DESC, task) AS best FROM (
-        SELECT c.container, t.task, coalesce(c.ecs = t.ecs, false) AS by_ecs, true AS by_tags FROM containers AS c
-        JOIN tasks AS t ON c.tag_run = t.run AND c.tag_hash = t.hash WHERE t.status IS DISTINCT FROM 'CACHED'
-        UNION ALL SELECT c.container, t.task, true, false FROM containers AS c JOIN tasks AS t ON c.ecs = t.ecs)) WHERE best = 1""")
-    connection.execute("""CREATE TABLE attempts AS SELECT c.resource, c.tag_run, c.tag_hash, m.task, c.cost, c.t0, c.t1,
-        row_number() OVER (PARTITION BY m.task ORDER BY m.by_ecs DESC, c.t1 DESC, c.t0 DESC, c.cost DESC, c.ecs) > 1 AS hidden,
-        coalesce(t.status IN ('FAILED', 'ABORTED'), false) AS lost
-        FROM matched AS m JOIN containers AS c USING (container) JOIN tasks AS t USING (task)""")
-    connection.execute("DROP TABLE containers")
+    connection.execute(query(__file__, "attempts"))
     joined, hidden, free = connection.execute(
         "SELECT count(DISTINCT task), count(*) FILTER (hidden), count(*) FILTER (cost = 0) FROM attempts").fetchone()
     facts = {"tasks_joined": joined, "hidden_attempts": hidden, "free_attempts": free}

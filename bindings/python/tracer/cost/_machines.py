@@ -10,24 +10,24 @@ from itertools import accumulate
 
 from ._shares import shares_of
 
-__all__ = ["Line", "Machine", "Piece", "Task", "Watched", "Weights", "disjoint", "share"]
+__all__ = ["CPU_GIB", "Line", "Machine", "Piece", "Task", "Watched", "Weights", "disjoint", "share"]
 
 Piece = tuple[int | None, str, str, int]
 """Task, term, kind, units."""
 
+CPU_GIB = 9
+"""A vCPU weighs as much as so many GiB, as in AWS's split cost allocation."""
 _MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A vCPU weighs as much as 9 GiB, as in AWS's split cost allocation."""
-
     cpu: int
     memory: int
 
     @classmethod
     def of(cls, cpus: float, memory_gib: float) -> Weights:
-        return cls(round(9 * cpus * _MILLION), round(memory_gib * _MILLION))
+        return cls(round(CPU_GIB * cpus * _MILLION), round(memory_gib * _MILLION))
 
     def for_shape(self, shape: str) -> int:
         return self.cpu if shape == "cpu" else self.memory if shape == "memory" else self.cpu + self.memory

@@ -8,15 +8,15 @@ import datetime
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from .._errors import RecordingError
+from .._errors import InvalidArgumentError, RecordingError
 from ._database import problem
 
-__all__ = ["OLD_DAYS", "Price", "import_prices", "read_prices", "store_path"]
+__all__ = ["OLD_DAYS", "Price", "age_notes", "import_prices", "known_prices", "needed_prices", "read_prices", "store_path"]
 
 OLD_DAYS = 90
 # A size of 0 is one that the list does not know.
@@ -96,6 +96,27 @@ def read_prices(path: str | os.PathLike[str]) -> list[Price]:
     except (UnicodeDecodeError, csv.Error):
         pass
     return list(_read_file(str(path), None))
+
+
+def known_prices(path: str | os.PathLike[str] | None) -> list[Price] | None:
+    """Of a file, or the imported ones; None: none were imported."""
+    if path is None and not store_path().exists():
+        return None
+    return read_prices(store_path() if path is None else path)
+
+
+def needed_prices(path: str | os.PathLike[str] | None) -> list[Price]:
+    """As known_prices(). Raises InvalidArgumentError if none are known."""
+    known = known_prices(path)
+    if known is None:
+        raise InvalidArgumentError("there is no list of prices and sizes of machines", "import one: tracer prices import FILE")
+    return known
+
+
+def age_notes(dates: Iterable[str]) -> list[str]:
+    """About dates of price lists that are long ago."""
+    ages = {date: (datetime.date.today() - datetime.date.fromisoformat(date)).days for date in sorted(set(dates))}
+    return [f"prices of {date} are {age} days old: import newer ones" for date, age in ages.items() if age > OLD_DAYS]
 
 
 def _checked(path: str, row: int, texts: dict[str, str | None]) -> Price:

@@ -9,9 +9,10 @@ from decimal import Context, Decimal
 from typing import Any
 
 from .._csv import csv_of
+from .._data import insert, query, table_of
 from .._format import aligned, visible
 from ._centers import NONE, Centers
-from ._database import PLACES, insert, table_of
+from ._machines import CPU_GIB
 from ._shares import amount_of, shares_of, units_of
 from ._terms import TERMS
 
@@ -34,7 +35,7 @@ def split_tools(connection: Any, scale: int) -> None:
         tools.setdefault(task, []).append((tool, int(cpu or 0), int(memory or 0)))
     if not tools:
         return
-    parts = {task: (round(9000 * max(cpus or 0, used or 0)), round(1000 * max(gib or 0, peak or 0)))
+    parts = {task: (round(1000 * CPU_GIB * max(cpus or 0, used or 0)), round(1000 * max(gib or 0, peak or 0)))
              for task, cpus, used, gib, peak in connection.execute(
                  "SELECT task, cpus, used_cpus, memory_gib, used_gib FROM tasks WHERE task IN (SELECT task FROM tools)").fetchall()}
     rows = connection.execute("SELECT line, task, run, term, kind, amount FROM pieces WHERE task IN (SELECT task FROM tools)"
@@ -59,18 +60,7 @@ def _centers_table(connection: Any, centers: Centers | None) -> None:
     """The center of each (task, line) that differs in what rules ask for."""
     connection.execute("CREATE TEMP TABLE centers (place BIGINT, center VARCHAR)")
     tags = "w.tags" if centers is not None and centers.with_tags else "NULL::VARCHAR"
-    connection.execute(f"""CREATE TEMP TABLE placed AS SELECT p.*, dense_rank() OVER (ORDER BY coalesce(t.pipeline, r.pipeline,
-        w.tag_pipeline), coalesce(t."user", r."user", w.tag_user), t.folder, w.account, {tags}) AS place,
-        coalesce(t.pipeline, r.pipeline, w.tag_pipeline) AS of_pipeline, coalesce(t."user", r."user", w.tag_user) AS of_user,
-        t.folder AS of_folder, w.account AS of_account, {tags} AS of_tags, coalesce(t.run, p.run) AS of_run,
-        coalesce(t.step, CASE WHEN w.known_run THEN w.tag_step END) AS of_step,
-        coalesce(t.sample, CASE WHEN w.known_run THEN w.tag_sample END) AS of_sample, coalesce(p.tool, t.tool) AS of_tool,
-        coalesce(w.instance, t.instance) AS of_instance, w.currency AS of_currency, w.invoice AS of_invoice,
-        CASE WHEN p.term = 'allocated' AND p.kind IN ('task', 'lost attempt') AND t.t1 > t.t0 AND t.command_us > 0
-        THEN greatest(t.t1 - t.t0 - t.command_us, 0) ELSE 0 END AS gap_us, t.t1 - t.t0 AS life_us
-        FROM pieces AS p LEFT JOIN tasks AS t USING (task) LEFT JOIN work AS w ON w.line = p.line
-        LEFT JOIN (SELECT run, any_value(pipeline) AS pipeline, any_value("user") AS "user" FROM tasks GROUP BY run) AS r
-        ON r.run = coalesce(t.run, p.run)""")
+    connection.execute(query(__file__, "placed", tags=tags))
     if centers is None:
         return
     found = connection.execute("""SELECT place, any_value(of_pipeline), any_value(of_user), any_value(of_folder),
@@ -82,27 +72,14 @@ def _centers_table(connection: Any, centers: Centers | None) -> None:
 
 def rows_of(connection: Any, by: Sequence[str], basis: str, price_date: str | None, centers: Centers | None,
             scale: int) -> list[dict[str, Any]]:
-    """The largest first. A field that is not asked for is None, and so is a term that nothing is known of."""
+    """A field that is not asked for is None, and so is a term that nothing is known of."""
     _centers_table(connection, centers)
     columns = {name: f"of_{name}" for name in BY[:7]} | {
         "cost_center": f"coalesce(center, '{NONE}')" if centers is not None else "NULL", "kind": "kind"}
     chosen = ", ".join(f"{columns[name]} AS {name}" for name in by) + ", " if by else ""
     sums = ", ".join(f"coalesce(sum(amount) FILTER (term = '{term}'), 0) AS {term}" for term in TERMS)
-    # At twelve places: of an amount that is exact, the part by time is none.
-    staging = """sum(CASE WHEN gap_us > 0 THEN CAST(replace(CAST(amount AS DECIMAL(38, 12))::VARCHAR, '.', '') AS HUGEINT)
-        * gap_us // life_us ELSE 0 END)"""
-    found = table_of(connection, f"""SELECT {chosen}of_currency AS currency, CASE WHEN line IS NULL THEN 'estimate' WHEN
-        count(*) > count(of_invoice) THEN 'open' ELSE 'final' END AS state, {sums}, sum(amount) AS billed,
-        {staging} AS staging, coalesce(sum(amount) FILTER (kind = 'hidden attempt'), 0) AS hidden_attempts,
-        coalesce(sum(amount) FILTER (kind = 'lost attempt'), 0) AS lost_attempts
-        FROM placed LEFT JOIN centers USING (place) GROUP BY {'ALL' if not by else ', '.join(
-            str(i + 1) for i in range(len(by) + 1)) + ', line IS NULL'} ORDER BY billed DESC, {', '.join(
-            str(i + 1) for i in range(len(by) + 1))}""") if by else table_of(
-        connection, f"""SELECT of_currency AS currency, CASE WHEN line IS NULL THEN 'estimate' WHEN count(*) > count(of_invoice)
-        THEN 'open' ELSE 'final' END AS state, {sums}, sum(amount) AS billed, {staging} AS staging,
-        coalesce(sum(amount) FILTER (kind = 'hidden attempt'), 0) AS hidden_attempts,
-        coalesce(sum(amount) FILTER (kind = 'lost attempt'), 0) AS lost_attempts FROM placed GROUP BY 1, line IS NULL
-        ORDER BY billed DESC""")
+    groups = ", ".join(str(place + 1) for place in range(len(by) + 1))
+    found = table_of(connection, query(__file__, "rows", columns=chosen, terms=sums, groups=groups))
     rows = []
     for each in found:
         row: dict[str, Any] = {name: each.get(name) for name in BY}

@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
+from .._data import opened, query, quoted, recordings_in, recordings_of
 from .._errors import InvalidArgumentError
-from ._database import columns_of, problem, quoted, read_error, source_of, table_of
+from ._database import columns_of, problem, read_error, source_of
 from ._formats import text_of
 
 __all__ = ["create", "note_zones", "read_hosts", "read_tasks", "recordings_in"]
 
-_ECS = "nullif(regexp_extract(cgroup, '(?:/ecs/(?:[^/]+/)?|ecstasks-)([0-9a-f]{32})(?:/|$|\\.slice)', 1), '')"
 # Canonical column -> names that tables give it, the first that is there counts. Compared without case and separators.
 _ALIASES = {
     "pipeline": ("pipeline", "pipelinename", "projectname"),
@@ -49,34 +48,7 @@ def create(connection: Any, timezone: str | None = None) -> None:
                                        "name one as Europe/Berlin or America/New_York") from None
         time = f"CASE WHEN regexp_matches(word, {_ZONED}) THEN {time} ELSE timezone({quoted(timezone)}, timezone('UTC', {time})) END"
     connection.execute(f"CREATE MACRO wall_us(word) AS epoch_us({time})")
-    connection.execute("""CREATE TABLE tasks (task BIGINT, source VARCHAR, pipeline VARCHAR, run VARCHAR, step VARCHAR,
-        sample VARCHAR, tool VARCHAR, name VARCHAR, hash VARCHAR, ecs VARCHAR, "user" VARCHAR, folder VARCHAR,
-        instance VARCHAR, instance_type VARCHAR, zone VARCHAR, region VARCHAR, price_model VARCHAR, status VARCHAR,
-        t0 BIGINT, t1 BIGINT, command_us BIGINT, cpus DOUBLE, memory_gib DOUBLE, used_cpus DOUBLE, used_gib DOUBLE,
-        sent_bytes DOUBLE, attempt INTEGER, key VARCHAR, exit_code INTEGER, requested_us BIGINT, input_bytes DOUBLE,
-        unusable INTEGER)""")
-    connection.execute("CREATE MACRO amount_of(number) AS CASE WHEN number >= 0 AND number < 1e18 THEN number END")
-    # Nextflow writes both raw numbers and words: 1 GB is 2^30 bytes, 1h 2m 3s is 3,723,000 ms.
-    size = "'^([0-9.]+) ?([KMGTP]?)(?:i?B)?$'"
-    connection.execute(f"""CREATE MACRO bytes_of(word) AS amount_of(try_cast(regexp_extract(word, {size}, 1) AS DOUBLE)
-        * power(1024, position(regexp_extract(word, {size}, 2) IN ' KMGTP') - 1))""")
-    parts = " + ".join(f"coalesce(try_cast(regexp_extract(word, '(?:^| )([0-9.]+){unit}(?: |$)', 1) AS DOUBLE), 0) * {ms}"
-                       for unit, ms in (("d", 86400000), ("h", 3600000), ("m", 60000), ("s", 1000), ("ms", 1)))
-    # Up to 30 years.
-    connection.execute(f"""CREATE MACRO ms_of(word) AS
-        CASE WHEN regexp_full_match(word, '[0-9.]+(d|h|m|s|ms)( [0-9.]+(d|h|m|s|ms))*') AND ({parts}) <= 1e12 THEN {parts} END""")
-    connection.execute("CREATE TABLE tools (task BIGINT, tool VARCHAR, cpu DOUBLE, memory DOUBLE)")
-    connection.execute("""CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE,
-        memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR, sampled BOOLEAN,
-        region VARCHAR)""")
-    connection.execute("CREATE TABLE recordings (source VARCHAR, host_name VARCHAR, instance VARCHAR)")
-
-
-def recordings_in(folder: str) -> list[str]:
-    """By name; of one that was continued in other files (--rotate), the oldest part first."""
-    parts = [(os.path.join(place, match[1]), -int(match[2] or 0), os.path.join(place, name)) for place, _, names in os.walk(folder)
-             for name in names if (match := re.fullmatch(r"(.*\.tracer)(?:\.([1-9]\d*))?", name, re.DOTALL))]
-    return [path for *_, path in sorted(parts)]
+    connection.execute(query(__file__, "tables"))
 
 
 def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
@@ -86,16 +58,11 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
         if os.path.realpath(path) in seen:
             raise problem("TRC131", f"{path} is named twice: its tasks would count twice", "name it once")
         seen.add(os.path.realpath(path))
-        if os.path.isdir(path):
-            files = recordings_in(path)
-            if not files:
-                raise problem("TRC130", f"no recording (*.tracer) is in {path}", "name a folder that has some, or files")
-            for file in files:
-                _read_recording(connection, file)
-        elif _is_table(path):
+        if _is_table(path) and not os.path.isdir(path):
             _read_table(connection, path, notes)
-        else:
-            _read_recording(connection, path)
+            continue
+        for file in recordings_of(path, "TRC130"):
+            _read_recording(connection, file)
     _place(connection)
     if len(paths) > 1 or any(map(os.path.isdir, paths)):
         _drop_repeated(connection, notes)
@@ -116,40 +83,18 @@ def _drop_repeated(connection: Any, notes: list[str]) -> None:
 
 def _join_twins(connection: Any, notes: list[str]) -> None:
     """A task that a recording and an engine's table have is one: the table says what was requested, and where it ran."""
-    connection.execute("""CREATE TEMP TABLE twins AS SELECT r.task AS recorded, any_value(t.task) AS listed
-        FROM tasks AS r JOIN tasks AS t ON t.hash = r.hash AND t.key IS NULL AND t.status IS DISTINCT FROM 'CACHED'
-        AND (t.step IS NULL OR r.step IS NULL OR t.step = r.step)
-        WHERE r.key IS NOT NULL AND r.hash IS NOT NULL GROUP BY r.task HAVING count(*) = 1""")
-    joined = connection.execute("SELECT count(*) FROM twins").fetchone()[0]
+    both = ", ".join(f'"{name}" = coalesce(tasks."{name}", t."{name}")' for name in (
+        "cpus", "memory_gib", "requested_us", "pipeline", "step", "sample", "name", "ecs", "user", "folder", "instance", "status",
+        "command_us", "used_cpus", "used_gib", "sent_bytes", "attempt", "exit_code", "instance_type", "zone", "region", "price_model"))
+    joined = connection.execute(query(__file__, "twins", both=both)).fetchall()[0][0]
     if joined:
-        # A bill has the name of the run that its engine's table has.
-        connection.execute("""UPDATE tasks SET run = n.listed FROM (SELECT r.run AS recorded, any_value(t.run) AS listed FROM twins
-            JOIN tasks AS r ON r.task = recorded JOIN tasks AS t ON t.task = listed WHERE t.run IS NOT NULL GROUP BY r.run
-            HAVING count(DISTINCT t.run) = 1) AS n WHERE tasks.key IS NOT NULL AND tasks.run IS NOT DISTINCT FROM n.recorded""")
-        both = ", ".join(f'"{name}" = coalesce(tasks."{name}", t."{name}")' for name in (
-            "cpus", "memory_gib", "requested_us", "pipeline", "step", "sample", "name", "ecs", "user", "folder", "instance", "status",
-            "command_us", "used_cpus", "used_gib", "sent_bytes", "attempt", "exit_code", "instance_type", "zone", "region", "price_model"))
-        connection.execute(f"""UPDATE tasks SET {both}, input_bytes = t.input_bytes FROM twins, tasks AS t
-            WHERE twins.recorded = tasks.task AND t.task = twins.listed""")
-        connection.execute("DELETE FROM tasks WHERE task IN (SELECT listed FROM twins)")
         notes.append(f"{joined} tasks of recordings took their requests from a table with the same hash")
-    connection.execute("DROP TABLE twins")
 
 
 def _place(connection: Any) -> None:
     """What a recording says of its machine counts; else its host's name leads to one that somebody has told, or that another
     recording has. A name that machines share leads to none."""
-    connection.execute("""CREATE TEMP TABLE named AS SELECT host_name, CASE WHEN count(DISTINCT instance) FILTER (sampled IS FALSE) > 0
-            THEN CASE WHEN count(DISTINCT instance) FILTER (sampled IS FALSE) = 1 THEN any_value(instance) FILTER (sampled IS FALSE) END
-            WHEN count(DISTINCT instance) = 1 THEN any_value(instance) END AS instance
-            FROM hosts WHERE host_name IS NOT NULL AND instance IS NOT NULL GROUP BY host_name;
-        UPDATE recordings SET instance = n.instance FROM named AS n WHERE recordings.instance IS NULL AND n.host_name = recordings.host_name;
-        UPDATE hosts SET instance = n.instance FROM named AS n WHERE hosts.instance IS NULL AND n.host_name = hosts.host_name;
-        UPDATE tasks SET instance = coalesce(tasks.instance, r.instance) FROM recordings AS r WHERE r.source = tasks.source;
-        UPDATE tasks SET instance_type = coalesce(tasks.instance_type, h.instance_type), region = coalesce(tasks.region, h.region)
-            FROM (SELECT instance, max(instance_type) AS instance_type, max(region) AS region FROM hosts GROUP BY instance) AS h
-            WHERE h.instance = tasks.instance AND tasks.source IN (SELECT source FROM recordings);
-        DROP TABLE named""")
+    connection.execute(query(__file__, "place"))
 
 
 def _next(connection: Any) -> int:
@@ -239,62 +184,10 @@ def _is_table(path: str) -> bool:
 
 
 def _read_recording(connection: Any, path: str) -> None:
-    from .._recording import read
-
-    recording = read(path)
-    host = table_of_recording(connection, recording, "hosts")
-    if not host:
-        return
-    offset = int(host[0]["wall_offset_ns"])
-    for name in ("tasks", "programs", "processes", "containers", "host_samples"):
-        connection.register(f"recorded_{name}", recording.table(name))
-    first = _next(connection)
-    try:
-        connection.execute(f"""CREATE TEMP TABLE places AS SELECT task_key, any_value(ecs) AS ecs, any_value(cwd) AS cwd FROM (
-            SELECT task_key::VARCHAR AS task_key, {_ECS.replace('cgroup', 'cgroup::VARCHAR')} AS ecs, cwd::VARCHAR AS cwd
-            FROM recorded_processes WHERE task_key IS NOT NULL) GROUP BY task_key""")
-        connection.execute(f"""CREATE TEMP TABLE lives AS SELECT ecs, min(begin_ns) AS begin_ns, max(end_ns) AS end_ns FROM (
-            SELECT {_ECS.replace('cgroup', 'cgroup::VARCHAR')} AS ecs, begin_ns, end_ns FROM recorded_containers
-            WHERE kind = 'container_finish') WHERE ecs IS NOT NULL GROUP BY ecs""")
-        connection.execute(f"""INSERT INTO tasks (task, source, pipeline, run, step, sample, name, hash, ecs, "user", folder,
-            status, t0, t1, command_us, cpus, memory_gib, used_cpus, used_gib, sent_bytes, attempt, key, exit_code, requested_us,
-            instance) SELECT {first} + row_number() OVER (), {quoted(path)}, pipeline, coalesce(run_id, run), step, sample, task,
-            left(lower(replace(task_id, '/', '')), 8), places.ecs, owner_uid::VARCHAR, places.cwd,
-            CASE WHEN exit_code = 0 THEN 'COMPLETED' WHEN exit_code IS NOT NULL OR exit_signal IS NOT NULL THEN 'FAILED' END,
-            (coalesce(lives.begin_ns, t.begin_ns)::HUGEINT + {offset}) // 1000,
-            (coalesce(lives.end_ns, t.end_ns)::HUGEINT + {offset}) // 1000, (t.end_ns - t.begin_ns) // 1000,
-            requested_millicpus / 1000, requested_memory_bytes / 1073741824,
-            cpu_ns / nullif(coalesce(lives.end_ns, t.end_ns) - coalesce(lives.begin_ns, t.begin_ns), 0),
-            coalesce(peak_bytes, peak_at_least_bytes) / 1073741824, network_sent_bytes, attempt, t.task_key::VARCHAR,
-            exit_code, requested_time_ns // 1000, NULL FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS newest FROM recorded_tasks) AS t
-            LEFT JOIN places ON places.task_key = t.task_key::VARCHAR LEFT JOIN lives ON lives.ecs = places.ecs
-            WHERE newest = 1 OR t.task_key IS NULL""")
-        connection.execute(f"""INSERT INTO tools SELECT task, tool, sum(cpu), sum(memory) FROM (
-            SELECT tasks.task, p.tool::VARCHAR AS tool,
-            p.cpu_ns::DOUBLE AS cpu, p.peak_rss_bytes::DOUBLE * p.wall_ns::DOUBLE AS memory FROM recorded_programs AS p
-            JOIN tasks ON tasks.source = {quoted(path)} AND p.task_key::VARCHAR = tasks.key) WHERE tool IS NOT NULL GROUP BY task, tool""")
-        # Only samples of the whole host say what others used of it, and that nobody used the rest.
-        name = quoted(str(host[0]["host_name"]))
-        connection.execute(f"""INSERT INTO recordings SELECT {quoted(path)}, {name},
-                CASE WHEN count(DISTINCT instance_id) = 1 THEN any_value(instance_id)::VARCHAR END FROM recorded_host_samples;
-            INSERT INTO hosts (host_name, vcpus, memory_gib) VALUES ({name}, {int(host[0]['cpu_count'])},
-                {int(host[0]['memory_bytes'])} / 1073741824);
-            INSERT INTO hosts SELECT instance_id::VARCHAR, {name}, instance_type::VARCHAR, nullif(cpus, 0)::DOUBLE, memory_bytes / 1073741824,
-                ((since_ns::HUGEINT + {offset}) // 1000)::BIGINT, ((time_ns::HUGEINT + {offset}) // 1000)::BIGINT,
-                system_cpu_ns::DOUBLE / (time_ns - since_ns), system_memory_bytes / 1073741824, NULL, true, NULL FROM recorded_host_samples
-            WHERE time_ns > since_ns AND system_cpu_ns IS NOT NULL AND system_memory_bytes IS NOT NULL""")
-    finally:
-        connection.execute("DROP TABLE IF EXISTS places; DROP TABLE IF EXISTS lives")
-        for name in ("tasks", "programs", "processes", "containers", "host_samples"):
-            connection.unregister(f"recorded_{name}")
-
-
-def table_of_recording(connection: Any, recording: Any, name: str) -> list[dict[str, Any]]:
-    connection.register("recorded", recording.table(name))
-    try:
-        return table_of(connection, "SELECT * FROM recorded")
-    finally:
-        connection.unregister("recorded")
+    with opened(connection, path, "tasks_last", "programs", "processes", "containers", "host_samples") as recording:
+        host = recording.host
+        connection.execute(query(__file__, "recording", source=quoted(path), first=_next(connection),
+                                 host=quoted(host.host_name), cpus=host.cpu_count, memory_bytes=host.memory_bytes))
 
 
 def read_hosts(connection: Any, path: str) -> None:

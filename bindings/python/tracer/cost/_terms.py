@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from ._database import PLACES, insert
+from .._data import insert, query
+from ._database import PLACES
 from ._machines import Line, Machine, Task, Watched, Weights, disjoint, share
 from ._shares import amount_of, shares_of, units_of
 
@@ -16,8 +17,6 @@ __all__ = ["MIN_SCALE", "TERMS", "make_pieces"]
 TERMS = ("allocated", "idle", "system", "unobserved", "unused_commitment", "not_attributable")
 MIN_SCALE = 12
 _CLOCKS_APART_US = 5_000_000
-_KNOWN_RUN = """(tagged.tag_run IS NOT NULL AND ({any_run} OR tagged.tag_run IN (SELECT run FROM tasks
-    WHERE run IS NOT NULL)))"""
 
 
 def make_pieces(connection: Any, basis: str, idle: str, scale: int, with_tasks: bool, notes: list[str]) -> None:
@@ -32,14 +31,7 @@ def make_pieces(connection: Any, basis: str, idle: str, scale: int, with_tasks: 
             notes.append(f"{count} lines have no list price: their billed cost stands for it")
     connection.execute(f"""CREATE TABLE pieces (line BIGINT, task BIGINT, run VARCHAR, term VARCHAR, kind VARCHAR,
         amount DECIMAL(38, {PLACES}), tool VARCHAR)""")
-    connection.execute(f"""CREATE TABLE work AS SELECT tagged.*, {cost} AS cost, {used} AS used_cost, {unused} AS unused_cost,
-        coalesce(a.task, d.task) AS task, coalesce(a.hidden, false) AS hidden, coalesce(a.lost, d.lost, false) AS lost,
-        {_KNOWN_RUN.format(any_run=not with_tasks)} AS known_run, false AS of_parent FROM tagged LEFT JOIN attempts AS a ON a.resource = tagged.resource
-        AND a.tag_run IS NOT DISTINCT FROM tagged.tag_run AND a.tag_hash IS NOT DISTINCT FROM tagged.tag_hash
-        LEFT JOIN (SELECT run, hash, min(task) AS task, bool_or(coalesce(status IN ('FAILED', 'ABORTED'), false)) AS lost
-        FROM tasks WHERE status IS DISTINCT FROM 'CACHED' GROUP BY run, hash) AS d
-        ON a.task IS NULL AND d.run = tagged.tag_run AND d.hash = tagged.tag_hash""")
-    connection.execute("DROP TABLE tagged")
+    connection.execute(query(__file__, "work", cost=cost, used=used, unused=unused, any_run=not with_tasks))
     _share_parents(connection, idle, scale)
     _share_splits(connection, idle, scale)
     _share_machines(connection, idle, scale, notes)
@@ -63,11 +55,7 @@ def _share_parents(connection: Any, idle: str, scale: int) -> None:
         coalesce(p.instance, p.resource) = {_PARENT} AND p.t0 < work.t1 AND p.t1 > work.t0)""")
     if not connection.execute("SELECT count(*) FROM work WHERE of_parent").fetchone()[0]:
         return
-    rows = connection.execute(f"""SELECT {_PARENT} AS machine, t0, t1, line, used_cost, unused_cost, NULL, task, {_RUN},
-        {_KIND}, {_BELONGS}, {_STRANGE}, resource FROM work WHERE of_parent UNION ALL
-        SELECT coalesce(instance, resource), t0, t1, line, NULL, NULL, cost, NULL, NULL, NULL, NULL, NULL, NULL FROM work WHERE used_cost IS NULL
-        AND shape = 'machine' AND term = 'usage' AND coalesce(instance, resource) IN (SELECT {_PARENT} FROM work WHERE of_parent)
-        ORDER BY 1, 2, 4""").fetchall()
+    rows = connection.execute(query(__file__, "parents", parent=_PARENT, run=_RUN, kind=_KIND, belongs=_BELONGS, strange=_STRANGE)).fetchall()
 
     def pieces() -> Iterator[tuple[object, ...]]:
         group: list[Any] = []
@@ -163,11 +151,7 @@ def _evenly(group: list[Any], scale: int) -> Iterator[tuple[object, ...]]:
 
 def _machines(connection: Any) -> dict[str, Machine]:
     sizes: dict[str, Weights] = {}
-    for instance, vcpus, memory in connection.execute("""SELECT instance, max(vcpus), max(memory_gib) FROM (
-            SELECT instance, vcpus, memory_gib FROM work UNION ALL SELECT instance, vcpus, memory_gib FROM hosts
-            UNION ALL SELECT w.instance, s.vcpus, s.memory_gib FROM work AS w JOIN sizes AS s USING (instance_type)
-            UNION ALL SELECT h.instance, s.vcpus, s.memory_gib FROM hosts AS h JOIN sizes AS s USING (instance_type))
-            WHERE instance IS NOT NULL GROUP BY instance""").fetchall():
+    for instance, vcpus, memory in connection.execute(query(__file__, "sizes")).fetchall():
         if vcpus and memory:
             sizes[instance] = Weights.of(vcpus, memory)
     machines: dict[str, Machine] = {}
@@ -245,23 +229,8 @@ def _outside(machines: dict[str, Machine]) -> tuple[int, int]:
 
 
 def _share_others(connection: Any, basis: str) -> None:
-    rest = "used_cost IS NULL AND line NOT IN (SELECT line FROM pieces)"
-    connection.execute(f"""CREATE TEMP TABLE rest AS SELECT * FROM work WHERE {rest}""")
-    connection.execute(f"""INSERT INTO pieces
-        SELECT line, task, {_RUN}, 'allocated', {_KIND}, cost, NULL FROM rest WHERE term = 'usage' AND {_BELONGS}
-        UNION ALL SELECT line, NULL, NULL, 'unobserved', 'machine that nobody watched', cost, NULL FROM rest
-        WHERE term = 'usage' AND NOT {_BELONGS} AND tag_run IS NULL AND instance IS NOT NULL AND shape <> 'network'
-        UNION ALL SELECT line, NULL, NULL, 'not_attributable', CASE WHEN tag_run IS NOT NULL THEN {_STRANGE}
-        WHEN shape = 'volume' THEN 'volume of no known machine' WHEN shape = 'network' THEN 'transfer of no task'
-        ELSE bucket END, cost, NULL FROM rest
-        WHERE term = 'usage' AND NOT {_BELONGS} AND NOT (tag_run IS NULL AND instance IS NOT NULL AND shape <> 'network')
-        UNION ALL SELECT line, NULL, NULL, 'unused_commitment', 'unused commitment', cost, NULL FROM rest WHERE term = 'unused'
-        UNION ALL SELECT line, NULL, NULL, 'not_attributable', bucket, cost, NULL FROM rest WHERE term = 'other'""")
-    # What a commitment's fee has paid for, but nobody used; not more than the fee itself.
     part = "cost" if basis == "effective" else "CASE WHEN cost >= 0 AND unused > 0 THEN least(unused, cost) ELSE 0 END"
-    connection.execute(f"""INSERT INTO pieces SELECT line, NULL, NULL, 'unused_commitment', 'unused commitment', {part}, NULL
-        FROM rest WHERE term = 'commitment' UNION ALL SELECT line, NULL, NULL, 'not_attributable', bucket, cost - ({part}), NULL
-        FROM rest WHERE term = 'commitment'""")
+    connection.execute(query(__file__, "others", run=_RUN, kind=_KIND, belongs=_BELONGS, strange=_STRANGE, part=part))
 
 
 # What a line is worth by the basis. A split line of a machine that is in the bill itself is worth nothing more.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from .._arguments import shown
 from .._errors import InvalidArgumentError, RecordingError
+from ._machines import CPU_GIB
 from ._prices import Price, read_prices, store_path
 
 if TYPE_CHECKING:
@@ -79,8 +80,8 @@ class WasteCost:
 
 
 def _price(usd: Decimal, vcpus: Decimal, memory_gib: Decimal, **facts: str) -> HourlyPrice:
-    of_gib = usd / (9 * vcpus + memory_gib)
-    whole, cpu, gib = (f"{each.quantize(_PLACES, ROUND_HALF_EVEN).normalize():f}" for each in (usd, 9 * of_gib, of_gib))
+    of_gib = usd / (CPU_GIB * vcpus + memory_gib)
+    whole, cpu, gib = (f"{each.quantize(_PLACES, ROUND_HALF_EVEN).normalize():f}" for each in (usd, CPU_GIB * of_gib, of_gib))
     return HourlyPrice(usd_per_hour=whole, usd_per_cpu_hour=cpu, usd_per_gib_hour=gib, **facts)
 
 

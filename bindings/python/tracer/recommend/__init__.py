@@ -46,15 +46,15 @@ def recommend(recordings: Sequence[str | os.PathLike[str]], *, step: str | None 
     RecordingError, WhatIfError, BillError, InvalidArgumentError, MissingPackageError.
     """
     from .._errors import InvalidArgumentError, Problem, WhatIfError
-    from ..whatif._machines import known_prices
+    from ..cost.shared import age_notes, needed_prices
     from ._choose import candidates_of, recommend_step
     from ._evidence import no_steps, read_steps
     from ._images import platforms_of
-    from ._text import age_notes, assumptions_of
+    from ._text import assumptions_of
 
     if not recordings:
         raise InvalidArgumentError("no recording is given", "name one or several")
-    known = known_prices(prices)
+    known = needed_prices(prices)
     candidates = candidates_of(known, region, cloud)
     if not candidates:
         where = "".join(f" in {each}" for each in (region, cloud) if each)
@@ -74,4 +74,4 @@ def recommend(recordings: Sequence[str | os.PathLike[str]], *, step: str | None 
             raise InvalidArgumentError(f"no step is called {step!r}", f"one of {', '.join(each.name for each in steps[:8])}")
         steps = chosen
     rows = [recommend_step(each, candidates, platforms) for each in steps]
-    return Recommendations(rows, assumptions_of(rows, region), notes + age_notes(rows))
+    return Recommendations(rows, assumptions_of(rows, region), notes + age_notes(row["price_date"] for row in rows if row["price_date"]))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from ..cost._prices import Price
-from ..tune._memory import ENOUGH, Evidence, allocation
-from ..whatif._workload import Phase
+from ..cost.shared import Price
+from ..tune.shared import ENOUGH, Evidence, allocation
+from ..whatif.shared import Phase
 from ._evidence import Step
 from ._families import Facts, facts_of
 

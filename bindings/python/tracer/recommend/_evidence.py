@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._data import connect, opened, query, table_of
 from .._errors import Problem, WhatIfError
-from ..cost._database import connect, table_of
-from ..tune._observe import observe
-from ..whatif._read import read_workload
-from ..whatif._workload import Phase
+from ..tune.shared import needs_of
+from ..whatif.shared import Phase, read_workload
 
 __all__ = ["ARCHES", "Step", "read_steps"]
 
@@ -62,38 +60,22 @@ def read_steps(paths: Sequence[str], notes: list[str]) -> list[Step]:
 
 
 def _read(path: str, steps: dict[tuple[str | None, str], Step], notes: list[str]) -> None:
-    from .._recording import read
-
     work = read_workload(path, every=True)
     notes += [f"{os.path.basename(path)}: {note}" for note in work.notes if "replayed" not in note]
-    recording = read(path)
-    needs = _needs(path)
-    with connect() as connection:
-        for name in ("tasks", "programs", "hosts"):
-            connection.register(name, recording.table(name))
-        arch = ARCHES.get(table_of(connection, "SELECT architecture::VARCHAR AS arch FROM hosts")[0]["arch"], "")
-        rows = {row["key"]: row for row in table_of(connection, """
-            SELECT t.task_key::VARCHAR AS key, pipeline::VARCHAR AS pipeline, run::VARCHAR AS run, step::VARCHAR AS step,
-                task::VARCHAR AS task, main.tool AS tool, requested_memory_bytes, requested_millicpus,
-                requested_container::VARCHAR AS image,
-                storage_read_bytes, storage_written_bytes, network_sent_bytes, network_received_bytes
-            FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS place FROM tasks
-                WHERE task_key IS NOT NULL) AS t
-            LEFT JOIN (SELECT task_key::VARCHAR AS key, arg_max(tool::VARCHAR, cpu_ns) AS tool FROM programs
-                WHERE tool IS NOT NULL GROUP BY 1) AS main ON main.key = t.task_key::VARCHAR
-            WHERE place = 1""")}
+    needs = needs_of(path)
+    with connect() as connection, opened(connection, path, "task_names", "bound_by", prefix="") as recording:
+        arch = ARCHES.get(recording.host.architecture, "")
+        rows = {row["key"]: row for row in table_of(connection, query(__file__, "tasks"))}
         # Of a fork that did not exec, the program is its parent's.
         programs = connection.execute("""SELECT DISTINCT task_key::VARCHAR, regexp_extract(exe::VARCHAR, '[^/]*$') FROM programs
             WHERE task_key IS NOT NULL AND exe IS NOT NULL AND program_start_ns > start_ns""").fetchall()
-    bounds = _bounds(path)
     step_of: dict[str, Step] = {}
     spans: dict[int, list[tuple[int, int]]] = {}
     for task in work.tasks:
         row = rows.get(task.key or "")
         if row is None:
             continue
-        name = row["step"] or row["tool"] or row["task"] or "task"
-        pipeline = row["pipeline"]
+        pipeline, name = row["pipeline"], row["step"]
         step = step_of[task.key or ""] = steps.setdefault((pipeline, name), Step(pipeline, name))
         wall = task.end_ns - task.begin_ns
         spans.setdefault(id(step), []).extend([(task.begin_ns, 1), (task.end_ns, -1)])
@@ -120,10 +102,9 @@ def _read(path: str, steps: dict[tuple[str | None, str], Step], notes: list[str]
             step.disk_bytes_per_s = max(step.disk_bytes_per_s, _sum(row, "storage_read_bytes", "storage_written_bytes") * 1e9 / wall)
             step.network_bytes_per_s = max(step.network_bytes_per_s,
                                            _sum(row, "network_sent_bytes", "network_received_bytes") * 1e9 / wall)
-        bound, share, time = bounds.get(task.key or "", (None, None, 0))
-        if bound:
-            step.bounds[bound] = step.bounds.get(bound, 0.0) + time
-            step.shares[bound] = step.shares.get(bound, 0.0) + time * (share or 0.0)
+        if bound := row["bound_by"]:
+            step.bounds[bound] = step.bounds.get(bound, 0.0) + row["wall_ns"]
+            step.shares[bound] = step.shares.get(bound, 0.0) + row["wall_ns"] * (row["bound_share"] or 0.0)
     for key, binary in programs:
         if key in step_of and binary:
             step_of[key].binaries.setdefault(arch, set()).add(binary)
@@ -135,31 +116,12 @@ def _read(path: str, steps: dict[tuple[str | None, str], Step], notes: list[str]
         step.at_once = max(step.at_once, most)
 
 
-def _needs(path: str) -> dict[str, dict[str, Any]]:
-    """Of each task: how it ended, its peak, and what it needed at least, as `tracer tune` reads them."""
-    with connect() as connection:
-        observe(connection, [path], [])
-        return {row["key"]: row for row in table_of(connection, """SELECT t.key, outcome,
-            CASE WHEN NOT is_lower_bound THEN o.used_gib * 1073741824 END AS peak_bytes, at_least_gib * 1073741824 AS at_least_bytes,
-            CASE WHEN is_lower_bound AND outcome = 'succeeded' THEN o.used_gib * 1073741824 END AS seen_bytes
-            FROM observed AS o JOIN tasks AS t USING (task) WHERE t.key IS NOT NULL""")}
-
-
 def _larger(one: Any, other: Any) -> Any:
     return max((value for value in (one, other) if value is not None), default=None)
 
 
 def _sum(row: dict[str, Any], *names: str) -> int:
     return sum(int(row[name] or 0) for name in names)
-
-
-def _bounds(path: str) -> dict[str, tuple[str, float | None, int]]:
-    """Of each task: what bounds it, the share of its time, and the time, as its report says."""
-    from .._report import report_of_paths
-
-    report = json.loads(report_of_paths([path], None, 1).to_json())
-    return {row["task_key"]: (row["bound_by"], row.get("bound_share"), row["task_ledger"]["wall_ns"])
-            for row in report["tasks"] if row.get("bound_by") and row.get("task_key") and row.get("task_ledger")}
 
 
 def no_steps(paths: Sequence[str]) -> WhatIfError:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from .._errors import Problem, RulesError
-from ..cost._prices import Price
+from ..cost.shared import Price
 
 __all__ = ["Facts", "facts_of", "has_accelerator", "read_families"]
 

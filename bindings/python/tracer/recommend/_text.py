@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
 from .._format import aligned, visible
-from ..cost._prices import OLD_DAYS
 from . import Recommendations
 
-__all__ = ["age_notes", "assumptions_of", "text_of"]
+__all__ = ["assumptions_of", "text_of"]
 
 
 def assumptions_of(rows: Sequence[dict[str, Any]], region: str | None) -> list[str]:
@@ -23,15 +21,6 @@ def assumptions_of(rows: Sequence[dict[str, Any]], region: str | None) -> list[s
     if region is None:
         found.append("the region is the cheapest: where its data is, and what transfer costs, is not known")
     return found
-
-
-def age_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
-    notes = []
-    for date in sorted({row["price_date"] for row in rows if row["price_date"]}):
-        age = (datetime.date.today() - datetime.date.fromisoformat(date)).days
-        if age > OLD_DAYS:
-            notes.append(f"prices of {date} are {age} days old: import newer ones")
-    return notes
 
 
 def text_of(result: Recommendations, most: int) -> str:

@@ -76,11 +76,11 @@ def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequen
     BillError (of the price list), InvalidArgumentError, MissingPackageError.
     """
     from .._errors import InvalidArgumentError
-    from ..cost._database import connect
+    from .._data import connect, recordings_of
     from ._inventory import Inventory, time_of
     from ._judge import findings_of
     from ._money import price
-    from ._recorded import Recorded, files_in, machines_of
+    from ._recorded import Recorded, machines_of
     from ._rules import BUILT_IN, read_rules
 
     if not recordings and not inventories and not live:
@@ -103,7 +103,7 @@ def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequen
         ask_aws(aws_session(region), inventory, None if save is None else os.fspath(save))
     with connect() as connection:
         recorded = Recorded(connection)
-        for file in files_in([os.fspath(path) for path in recordings]):
+        for file in [file for path in recordings for file in recordings_of(os.fspath(path), "TRC137")]:
             recorded.read(file, result.notes)
         result.machines = sum(bool(each["whole"]) for each in machines_of(connection))
         result.findings = findings_of(recorded, inventory, known, until)

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..recommend._families import has_accelerator
+from .._data import query
+from ..recommend.shared import has_accelerator
 from ._finding import Finding, spoken
 from ._recorded import Recorded, machines_of
 from ._rules import Rules
@@ -198,13 +199,7 @@ class _Machine:
 
     def _shares(self, with_requests: bool) -> list[tuple[float, float]]:
         """What tasks held of CPUs and memory, back from the end to where it was enough, or is not known."""
-        rows = self._recorded.connection.execute(
-            f"""SELECT (? - t1) // {_BUCKET} AS bucket, sum(t1 - t0)::DOUBLE AS elapsed, sum((t1 - t0) * cpus)::DOUBLE,
-            sum(task_cpu_ns)::DOUBLE / 1000, count(*) = count(task_cpu_ns), max(tasks),
-            sum(task_memory_bytes::DOUBLE / memory_bytes * (t1 - t0)), count(*) = count(task_memory_bytes), max(cpus),
-            max(memory_bytes)
-            FROM seen GROUP BY bucket ORDER BY bucket""",
-            [self._last]).fetchall()
+        rows = self._recorded.connection.execute(query(__file__, "shares", bucket=_BUCKET), [self._last]).fetchall()
         most = self._rules.limit("underfilled", "most_percent")
         requested = self._requested(len(rows)) if with_requests else {}
         shares: list[tuple[float, float]] = []
@@ -221,12 +216,6 @@ class _Machine:
 
     def _requested(self, buckets: int) -> dict[int, tuple[float, float]]:
         """CPUs and bytes that tasks had requested, on average, in each bucket back from the end."""
-        last = self._last
-        rows = self._recorded.connection.execute(
-            f"""SELECT bucket, sum(cpus * span), sum(memory_bytes::DOUBLE * span) FROM (
-            SELECT bucket, cpus, memory_bytes, least(t1, {last} - bucket * {_BUCKET}) - greatest(t0, {last} - (bucket + 1) * {_BUCKET})
-            AS span FROM (SELECT cpus, memory_bytes, t0, t1, unnest(range(({last} - t1) // {_BUCKET},
-            least(({last} - t0) // {_BUCKET} + 1, ?))) AS bucket FROM (
-            SELECT cpus, memory_bytes, t0, least(coalesce(t1, {last}), {last}) AS t1 FROM requests WHERE machine = ? AND t0 < {last})))
-            WHERE span > 0 GROUP BY bucket""", [buckets, self._key]).fetchall()
+        rows = self._recorded.connection.execute(query(__file__, "requested", bucket=_BUCKET, last=self._last),
+                                                 [buckets, self._key]).fetchall()
         return {bucket: ((cpus or 0) / _BUCKET, (memory or 0) / _BUCKET) for bucket, cpus, memory in rows}

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -15,17 +14,18 @@ __all__ = ["price"]
 
 def price(findings: Sequence[Finding], region: str | None, prices: str | os.PathLike[str] | None, notes: list[str]) -> None:
     """Sets the cost, and what it rests on: a list price is an estimate."""
-    from ..cost._prices import OLD_DAYS, read_prices, store_path
+    from ..cost.shared import age_notes, known_prices
 
     wanted = [each for each in findings if each.instance_type is not None]
     for each in wanted:
         each.region = each.region or region
     if not wanted:
         return
-    if prices is None and not store_path().exists():
+    listed = known_prices(prices)
+    if listed is None:
         notes.append("no price list was imported, so that nothing has a cost: tracer prices import FILE")
         return
-    known = {(each.region, each.instance_type): each for each in read_prices(store_path() if prices is None else prices)}
+    known = {(each.region, each.instance_type): each for each in listed}
     without: dict[str, int] = {}
     dates: set[str] = set()
     for each in wanted:
@@ -45,5 +45,5 @@ def price(findings: Sequence[Finding], region: str | None, prices: str | os.Path
         each.basis = f"{'spot' if each.lifecycle == 'spot' else 'on demand'}, {found.basis}"
         dates.add(found.date)
     notes += [f"{count} findings have no cost: {why}" for why, count in sorted(without.items())]
-    if dates and (days := (datetime.date.today() - datetime.date.fromisoformat(min(dates))).days) > OLD_DAYS:
-        notes.append(f"prices of {min(dates)} are {days} days old: import newer ones")
+    if dates:
+        notes += age_notes([min(dates)])

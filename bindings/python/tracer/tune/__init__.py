@@ -94,8 +94,8 @@ def tune(tasks: Sequence[str | os.PathLike[str]], *, by: str = "step", failures:
     RecordingError, InvalidArgumentError, MissingPackageError.
     """
     from .._errors import InvalidArgumentError
-    from ..cost import _database
-    from ..cost._prices import read_prices, store_path
+    from .._data import connect
+    from ..cost.shared import known_prices
     from . import _history, _money, _observe, _steps
 
     if by not in BY:
@@ -104,9 +104,9 @@ def tune(tasks: Sequence[str | os.PathLike[str]], *, by: str = "step", failures:
         raise InvalidArgumentError(f"a failure rate of {failures} can't be kept", "between 0.0001 and 0.5: 0.05 is 5 of 100")
     if not tasks:
         raise InvalidArgumentError("no tasks are given", "name a recording, a folder of recordings, or a table of tasks")
-    known = read_prices(prices) if prices is not None else read_prices(store_path()) if store_path().exists() else []
+    known = known_prices(prices)
     times = _history.read_history(os.fspath(history)) if history is not None else {}
-    with _database.connect() as connection:
+    with connect() as connection:
         notes: list[str] = []
         count = _observe.observe(connection, [os.fspath(path) for path in tasks], notes)
         rows = _steps.steps_of(connection, by, failures, times)

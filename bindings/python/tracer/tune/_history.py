@@ -6,8 +6,7 @@ from __future__ import annotations
 import json
 import os
 
-from .._errors import RecordingError
-from ..cost._database import problem
+from .._errors import BillError, RecordingError
 
 __all__ = ["read_history"]
 
@@ -23,7 +22,7 @@ def read_history(path: str) -> dict[tuple[str, str], float]:
         raise RecordingError.of("TRC110", error.errno, f"can't read {path}: {os.strerror(error.errno or 0)}",
                                 "name a file that exists and that you may read") from None
     except ValueError as error:
-        raise problem("TRC130", f"{path} is no JSON: {error}", "write it with: tracerd history --json > FILE") from None
+        raise BillError.of("TRC130", None, f"{path} is no JSON: {error}", "write it with: tracerd history --json > FILE") from None
     times: dict[tuple[str, str], float] = {}
     try:
         for kind in content["kinds"]:
@@ -32,5 +31,5 @@ def read_history(path: str) -> dict[tuple[str, str], float]:
                 key = kind["pipeline"] or "", kind["step"] or ""
                 times[key] = max(times.get(key, 0.0), max(float(wall["most"]), float(wall["p90"])) / 1e9)
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise problem("TRC130", f"{path} is not what tracerd history prints", "write it with: tracerd history --json > FILE") from None
+        raise BillError.of("TRC130", None, f"{path} is not what tracerd history prints", "write it with: tracerd history --json > FILE") from None
     return times

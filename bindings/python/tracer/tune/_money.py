@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..cost import _terms
-from ..cost._estimate import estimate
-from ..cost._prices import Price
+from .._data import query
+from ..cost.shared import CPU_GIB, Price, estimate_all
 
 __all__ = ["add_money"]
 
@@ -18,20 +17,17 @@ _PLACES = 6
 def add_money(connection: Any, rows: Sequence[dict[str, Any]], prices: Sequence[Price], notes: list[str]) -> None:
     """A task's share of its machine is that of the larger of reserved and used: 9 × CPUs + GiB. What was used alone, and
     what would have been reserved by advice, have their shares in the same way."""
-    _terms.create_empty(connection)
-    made = estimate(connection, prices, "true", notes)
+    made = estimate_all(connection, prices, notes)
     if not made.tasks:
         return
     date = min(made.dates)
 
     def weight(cpus: str, memory: str) -> str:
-        return f"(9 * greatest(coalesce({cpus}, 0), coalesce(used_cpus, 0)) + greatest(coalesce({memory}, 0), coalesce(used_gib, 0)))"
+        return f"({CPU_GIB} * greatest(coalesce({cpus}, 0), coalesce(used_cpus, 0)) + greatest(coalesce({memory}, 0), coalesce(used_gib, 0)))"
 
-    sums = {kind: money for kind, *money in connection.execute(f"""SELECT kind, round(sum(amount), {_PLACES})::VARCHAR,
-        round(sum(amount * (1 - {weight('NULL', 'NULL')} / whole)) FILTER (used_cpus IS NOT NULL AND used_gib IS NOT NULL), {_PLACES}),
-        round(sum(amount * (1 - {weight('new_cpus', 'new_gib')} / whole)), {_PLACES})
-        FROM (SELECT a.*, p.amount::DOUBLE AS amount, nullif({weight('cpus', 'memory_gib')}, 0) AS whole
-        FROM pieces AS p JOIN advised AS a USING (task)) GROUP BY kind""").fetchall()}
+    sums = {kind: money for kind, *money in connection.execute(query(
+        __file__, "money", places=_PLACES, reserved=weight("cpus", "memory_gib"), used=weight("NULL", "NULL"),
+        advised=weight("new_cpus", "new_gib"))).fetchall()}
     for row in rows:
         if row["kind"] in sums:
             row["money"], row["money_wasted"], row["money_saved"] = (

@@ -7,7 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..cost._database import table_of
+from .._data import insert, query, table_of
+from ..cost.shared import CPU_GIB
 from . import _inputs, _memory
 from ._observe import LEDGER
 
@@ -47,33 +48,13 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
     """Those with most memory and CPUs reserved for nothing first, as AWS weighs them: a CPU is worth 9 GiB."""
     ok = "outcome = 'succeeded'"
     ledger = ", ".join(f"sum({name}_ns) FILTER ({ok}) AS {name}_ns" for name in LEDGER)
-    hours = "life_us / 3.6e9"
     step = "coalesce(o.tool, o.step)" if by == "tool" else "o.step"
     connection.execute(f"""CREATE TEMP TABLE names AS SELECT row_number() OVER (ORDER BY pipeline, step) AS kind, * FROM (
         SELECT DISTINCT pipeline, {step} AS step FROM observed AS o)""")
     # No copy of so many columns: the join by few names takes less.
     connection.execute(f"""CREATE VIEW kinds AS SELECT o.* REPLACE ({step} AS step), n.kind FROM observed AS o JOIN names AS n
         ON n.pipeline IS NOT DISTINCT FROM o.pipeline AND n.step IS NOT DISTINCT FROM {step}""")
-    found = table_of(connection, f"""SELECT kind, any_value(pipeline) AS pipeline, any_value(step) AS step, mode(tool) AS tool,
-        count(*) AS attempts, count(*) FILTER ({ok}) AS tasks,
-        count(*) FILTER (outcome = 'out of memory') AS out_of_memory, count(*) FILTER (outcome IN ('failed', 'killed')) AS failed,
-        {ledger},
-        quantile_disc(cpus, 0.5) FILTER (attempt <= 1) AS cpus_requested,
-        sum(used_cpus * life_us) FILTER ({ok}) / nullif(sum(life_us) FILTER ({ok} AND used_cpus IS NOT NULL), 0) AS cpus_used,
-        quantile_cont(wanted_cpus, 0.95) FILTER ({ok}) AS cpus_wanted, count(wanted_cpus) FILTER ({ok}) AS with_wanted,
-        quantile_disc(memory_gib, 0.5) FILTER (attempt <= 1) AS memory_requested, quantile_disc(used_gib, 0.5) FILTER ({ok})
-        AS memory_median, max(used_gib, {_memory.GREATEST_TAIL}) FILTER ({ok} AND NOT is_lower_bound) AS largest,
-        count(used_gib) FILTER ({ok} AND NOT is_lower_bound) AS with_peak, max(at_least_gib) AS at_least,
-        max(used_gib) FILTER ({ok} AND is_lower_bound) AS bound_from_below,
-        count(*) FILTER (outcome IN ('failed', 'killed', 'unknown') AND at_least_gib >= limit_gib) AS lost_at_limit,
-        count(*) FILTER (outcome = 'killed' AND at_least_gib IS NULL) AS lost_unknown,
-        count(*) FILTER ({ok} AND is_bound) AS bounds, count(*) FILTER (input_bytes IS NOT NULL AND {ok}) AS with_input,
-        quantile_disc(requested_us, 0.5) FILTER (attempt <= 1) / 1e6 AS time_requested_s,
-        max(at_least_us) / 1e6 AS time_at_least_s, count(at_least_us) AS out_of_time,
-        quantile_disc(life_us, 0.5) FILTER ({ok}) / 1e6 AS time_median_s, max(life_us) FILTER ({ok}) / 1e6 AS time_most_s,
-        sum(cpus * {hours}) AS cpu_hours_requested, sum(used_cpus * {hours}) AS cpu_hours_used,
-        sum(memory_gib * {hours}) AS memory_hours_requested, sum(used_gib * {hours}) AS memory_hours_used,
-        max(attempt) AS most_attempts, nullif(count(DISTINCT run) FILTER ({ok}), 0) AS runs FROM kinds WHERE outcome <> 'cached' GROUP BY kind ORDER BY kind""")
+    found = table_of(connection, query(__file__, "kinds", ok=ok, ledger=ledger, tail=_memory.GREATEST_TAIL, hours="life_us / 3.6e9"))
     cached = dict(connection.execute("SELECT kind, count(*) FROM kinds WHERE outcome = 'cached' GROUP BY kind").fetchall())
     lines = _inputs.lines_of(connection, [row["kind"] for row in found if row["with_input"] >= _inputs.ENOUGH], failures)
     least = _least_requests(connection)
@@ -246,15 +227,10 @@ def _size_time(row: dict[str, Any], found: Mapping[str, Any], history: Mapping[t
 
 def _savings(connection: Any, rows: list[dict[str, Any]]) -> None:
     """If the next run were this one: of each attempt, what was reserved minus what is advised, while it ran."""
-    from ..cost._database import insert
-
     connection.execute("CREATE TABLE advice (kind BIGINT, advised_gib DOUBLE, advised_cpus DOUBLE, slope DOUBLE, constant DOUBLE)")
     insert(connection, "advice", ((row["kind"], row["advised_memory_bytes"] / GIB if row["advised_memory_bytes"] else None,
                                    row["advised_cpus"]) + _inputs.numbers_of(row["memory_per_input"]) for row in rows))
-    connection.execute(f"""CREATE TABLE advised AS SELECT k.task, k.kind, k.life_us / 3.6e9 AS hours, k.cpus, k.memory_gib, k.used_cpus,
-        k.used_gib, coalesce(a.advised_cpus, k.cpus) AS new_cpus, coalesce(CASE WHEN a.slope IS NOT NULL AND k.input_bytes IS NOT NULL
-        THEN greatest(a.constant + a.slope * k.input_bytes, {_inputs.LEAST_BYTES}) / {GIB} END, a.advised_gib, k.memory_gib) AS new_gib
-        FROM kinds AS k LEFT JOIN advice AS a USING (kind) WHERE k.outcome <> 'cached'""")
+    connection.execute(query(__file__, "advised", least_bytes=_inputs.LEAST_BYTES))
     saved = {kind: (cpus, memory) for kind, cpus, memory in connection.execute("""SELECT kind, sum((cpus - new_cpus) * hours),
         sum((memory_gib - new_gib) * hours) FROM advised GROUP BY kind""").fetchall()}
     for row in rows:
@@ -263,11 +239,7 @@ def _savings(connection: Any, rows: list[dict[str, Any]]) -> None:
 
 def evidence_of(connection: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """The newest attempts of each row."""
-    found = table_of(connection, f"""SELECT pipeline, step, coalesce(name, task::VARCHAR) AS name, run, sample, attempt, outcome,
-        cpus, used_cpus, wanted_cpus, memory_gib, used_gib, is_bound, at_least_gib, input_bytes, life_us / 1e6 AS seconds,
-        requested_us / 1e6 AS requested_s FROM kinds JOIN (SELECT task, row_number() OVER (PARTITION BY kind ORDER BY
-        outcome IN ('out of memory', 'killed') DESC, used_gib DESC NULLS LAST, task) AS place FROM kinds WHERE outcome <> 'cached'
-        QUALIFY place <= {_SHOWN}) USING (task) ORDER BY place""")
+    found = table_of(connection, query(__file__, "evidence", shown=_SHOWN))
     sorted_out: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for each in found:
         sorted_out.setdefault(key_of(each), []).append({name: each[name] for name in each if name not in ("pipeline", "step")})
@@ -277,7 +249,7 @@ def evidence_of(connection: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
 def finished(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The most to save first, by money, else by what AWS weighs."""
     def weight(row: Mapping[str, Any]) -> tuple[float, float, str, str]:
-        unused = 9 * (row["cpu_hours_saved"] or 0) + (row["memory_gib_hours_saved"] or 0)
+        unused = CPU_GIB * (row["cpu_hours_saved"] or 0) + (row["memory_gib_hours_saved"] or 0)
         return -float(row["money_saved"] or 0), -unused, *key_of(row)
 
     return [{name: row[name] for name in FIELDS} for row in sorted(rows, key=weight)]

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from .._data import table_of
 from .._errors import InvalidArgumentError
-from ..cost._database import table_of
 from ._workload import Workload
 
 __all__ = ["find_cpus", "list_size"]
@@ -46,7 +46,7 @@ def _limit(connection: Any, rows: Sequence[dict[str, Any]]) -> int | None:
     if len(cgroups) != 1 or None in cgroups:
         return None
     found = connection.execute("""SELECT min(cpu_limit_millicpus) FROM samples WHERE kind = 'cgroup_sample' AND cgroup::VARCHAR = ?""",
-                               [cgroups.pop()]).fetchone()[0]
+                               [cgroups.pop()]).fetchall()[0][0]
     return None if found is None else max(1, round(found / 1000))
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from .._errors import InvalidArgumentError, Problem, WhatIfError
-from ..cost._prices import Price, read_prices, store_path
+from .._errors import Problem, WhatIfError
+from ..cost.shared import Price, needed_prices
 
-__all__ = ["Machine", "cost_of", "known_prices", "machines_of"]
+__all__ = ["Machine", "cost_of", "machines_of"]
 
 # Both AWS and Google bill at least as much for each start.
 _LEAST_SECONDS = 60
@@ -29,18 +29,11 @@ class Machine:
     price: Price
 
 
-def known_prices(prices: str | os.PathLike[str] | None) -> list[Price]:
-    """Of a file, or the imported ones."""
-    if prices is None and not store_path().exists():
-        raise InvalidArgumentError("there is no list of prices and sizes of machines", "import one: tracer prices import FILE")
-    return read_prices(store_path() if prices is None else prices)
-
-
 def machines_of(types: Sequence[str], region: str | None, prices: str | os.PathLike[str] | None) -> list[Machine]:
     """In `region`, or each in the cheapest that is known."""
     if not types:
         return []
-    known = known_prices(prices)
+    known = needed_prices(prices)
     found = []
     for kind in types:
         fitting = [price for price in known if price.instance_type == kind and price.vcpus and region in (None, price.region)]

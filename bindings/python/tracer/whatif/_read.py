@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from .._data import connect, opened, query, table_of
 from .._errors import Problem, WhatIfError
-from ..cost._database import connect, table_of
 from ._cpus import find_cpus
 from ._order import find_order
 from ._phases import Piece, phases_of
@@ -19,7 +19,7 @@ from ._workload import Task, Workload
 
 __all__ = ["read_workload"]
 
-_TABLES = ("tasks", "runs", "processes", "programs", "samples", "files", "events", "hosts")
+_TABLES = ("tasks_last", "runs_last", "processes", "programs", "samples", "files", "events")
 _LEDGER = ("computing", "computing_at_most", "queued", "throttled", "disk", "network", "pipe", "local_socket", "lock", "sleep",
            "poll", "memory", "stopped", "other")
 
@@ -27,22 +27,12 @@ _LEDGER = ("computing", "computing_at_most", "queued", "throttled", "disk", "net
 def read_workload(path: str, run: str | None = None, cpus: float | None = None, every: bool = False) -> Workload:
     """The run called `run`, by its name or key; None: the only one, or the one that all others are in; with `every`, the
     tasks of all. `cpus`: how many it had; None: as found in the recording."""
-    from .._recording import read
-
-    recording = read(path)
-    with connect() as connection:
-        for name in _TABLES:
-            connection.register(name, recording.table(name))
-        host = table_of(connection, "SELECT cpu_count FROM hosts")
-        runs = table_of(connection, """SELECT run_key::VARCHAR AS key, coalesce(run_id, run)::VARCHAR AS id, pid, start_ns,
-            run::VARCHAR AS run, "within"::VARCHAR AS within, begin_ns, end_ns, cpu_ns, run_queue_ns, peak_bytes, peak_at_most_bytes,
-            exit_code, exit_signal, coalesce(without_task_ns, 0) AS without_task_ns, tasks, """ + _ledger_columns() + """ FROM (SELECT *,
-            row_number() OVER (PARTITION BY run_key ORDER BY time_ns DESC) AS newest FROM runs) WHERE newest = 1
-            ORDER BY begin_ns""")
+    with connect() as connection, opened(connection, path, *_TABLES, prefix="") as recording:
+        runs = table_of(connection, query(__file__, "runs", ledger=_ledger_columns()))
         chosen, keys = _choose(path, runs, run, every)
         rows = _tasks(connection, keys)
         work = _workload(path, chosen, rows)
-        find_cpus(connection, work, rows or [chosen], int(host[0]["cpu_count"]), cpus)
+        find_cpus(connection, work, rows or [chosen], recording.host.cpu_count, cpus)
         _make_phases(connection, work, rows or [chosen], int(chosen["begin_ns"]))
         order = _by_files(connection, work, rows)
         work.by_files = len(order)
@@ -92,20 +82,8 @@ def _names(runs: Sequence[dict[str, Any]]) -> str:
 
 
 def _tasks(connection: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """Tasks that have no other inside: an outer one only waits for them."""
     inside = ", ".join(f"'{key}'" for key in keys)
-    return table_of(connection, f"""WITH newest AS (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS place
-            FROM tasks WHERE run_key::VARCHAR IN ({inside})),
-        leaders AS (SELECT pid, start_ns, any_value(parent_pid) AS parent_pid, any_value(parent_start_ns) AS parent_start_ns,
-            any_value(end_ns) AS end_ns, any_value(oom_killed) AS oom_killed FROM processes GROUP BY pid, start_ns)
-        SELECT task_key::VARCHAR AS key, run_key::VARCHAR AS run_key, run_id::VARCHAR AS run_id, task_id::VARCHAR AS task_id,
-            coalesce(task::VARCHAR, step::VARCHAR, task_id::VARCHAR, 'task') AS name, step::VARCHAR AS step,
-            begin_ns, t.end_ns, cpu_ns, run_queue_ns, peak_bytes, peak_at_most_bytes, requested_millicpus, exit_code, exit_signal,
-            parent_pid, parent_start_ns, leaders.end_ns AS leader_end_ns, t.pid, t.start_ns, {_ledger_columns()}
-        FROM newest AS t LEFT JOIN leaders USING (pid, start_ns)
-        WHERE (place = 1 OR task_key IS NULL) AND NOT EXISTS (SELECT 1 FROM runs
-            WHERE runs."within"::VARCHAR = t.run_id::VARCHAR || '/' || t.task_id::VARCHAR AND runs.tasks > 0)
-        ORDER BY begin_ns, t.end_ns, key""")
+    return table_of(connection, query(__file__, "tasks", keys=inside, ledger=_ledger_columns()))
 
 
 def _workload(path: str, run: dict[str, Any], rows: list[dict[str, Any]]) -> Workload:
@@ -173,21 +151,8 @@ def _make_phases(connection: Any, work: Workload, rows: Sequence[dict[str, Any]]
 
 def _pieces(connection: Any, numbers: dict[str, int], begin_ns: int) -> dict[int, list[Piece]]:
     """Of each task: the lives of its processes, divided at their snapshots."""
-    key = "coalesce(task_key::VARCHAR, run_key::VARCHAR)"
-    columns = "pid, start_ns, threads, cpu_ns, run_queue_ns, process_ledger_running_ns AS running, process_ledger_run_queue_ns AS queued"
-    rows = connection.execute(f"""WITH points AS (
-            SELECT {key} AS key, end_ns AS time, coalesce(begin_ns, start_ns) AS begin_ns, {columns} FROM processes
-                WHERE end_ns IS NOT NULL AND cpu_ns > 0
-            UNION ALL SELECT {key}, time_ns, NULL, {columns} FROM samples WHERE kind = 'process_sample'),
-        steps AS (SELECT *, max(threads) OVER life AS most_threads, any_value(begin_ns) OVER life AS born, last_value(key) OVER life AS last_key, lag(time) OVER w AS before,
-            cpu_ns::HUGEINT - coalesce(lag(cpu_ns) OVER w, 0) AS cpu, run_queue_ns::HUGEINT - coalesce(lag(run_queue_ns) OVER w, 0)
-            AS queue, running::HUGEINT + queued - coalesce(lag(running::HUGEINT + queued) OVER w, 0) AS active FROM points
-            WINDOW w AS (PARTITION BY pid, start_ns ORDER BY time), life AS (PARTITION BY pid, start_ns ORDER BY time
-            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))
-        SELECT last_key, coalesce(before, born, start_ns), time, cpu, coalesce(queue, 0), active, most_threads FROM steps
-        WHERE last_key IS NOT NULL AND time > coalesce(before, born, start_ns) AND cpu >= 0 ORDER BY 1, 2""").fetchall()
     found: dict[int, list[Piece]] = {}
-    for owner, begin, end, cpu, queue, active, threads in rows:
+    for owner, begin, end, cpu, queue, active, threads in connection.execute(query(__file__, "pieces")).fetchall():
         number = numbers.get(owner)
         if number is None:
             continue
@@ -204,7 +169,7 @@ def _by_files(connection: Any, work: Workload, rows: Sequence[dict[str, Any]]) -
     to a file of another, such as a log, does not need it.
     """
     numbers = {row["key"]: number for number, row in enumerate(rows)}
-    work.has_files = bool(connection.execute("SELECT count(*) FROM files").fetchone()[0])
+    work.has_files = bool(connection.execute("SELECT count(*) FROM files").fetchall()[0][0])
     uses = connection.execute("""SELECT device, inode, task_key::VARCHAR, bool_or(opened_to_write OR created),
         bool_or(opened_to_read) AND NOT bool_or(created) FROM files WHERE inode IS NOT NULL AND task_key IS NOT NULL
         GROUP BY device, inode, task_key ORDER BY device, inode""").fetchall()
@@ -235,6 +200,6 @@ def _note_unfinished(connection: Any, work: Workload, keys: Sequence[str]) -> No
     inside = ", ".join(f"'{key}'" for key in keys)
     count = connection.execute(f"""SELECT count(DISTINCT task_key::VARCHAR) FROM events WHERE kind = 'task_start' AND
         run_key::VARCHAR IN ({inside}) AND task_key::VARCHAR NOT IN (SELECT task_key::VARCHAR FROM tasks WHERE task_key IS NOT NULL)
-        """).fetchone()[0]
+        """).fetchall()[0][0]
     if count:
         work.notes.append(f"{count} tasks had not finished when the recording ended: they are not replayed")

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 from .. import _core
 from .._format import aligned, visible
-from ..cost._prices import OLD_DAYS
+from ..cost.shared import age_notes
 from . import WhatIf
 from ._machines import Machine, cost_of
 from ._replay import Replay, replay
@@ -135,10 +134,7 @@ def _note(result: WhatIf, work: Workload, base: Replay, machines: Sequence[Machi
         if row["fits"] is False:
             result.notes.append(f"{row['instance_type']} has too little memory: tasks at once may hold "
                                 f"{_core.format_bytes(row['peak_bytes'])} of {_core.format_bytes(row['memory_bytes'])}")
-    for date in sorted({machine.price.date for machine in machines}):
-        age = (datetime.date.today() - datetime.date.fromisoformat(date)).days
-        if age > OLD_DAYS:
-            result.notes.append(f"prices of {date} are {age} days old: import newer ones")
+    result.notes += age_notes(machine.price.date for machine in machines)
 
 
 def _money(low: str | None, high: str | None, middle: str | None) -> str:
