@@ -158,8 +158,8 @@ const ReplayFilter::Entry* ReplayFilter::selected(std::uint32_t pid) const {
 }
 
 bool ReplayFilter::selects(const ProcessId& leader) const {
-  const Entry* const process = selected(leader.first);
-  return process != nullptr && process->start_ns == leader.second;
+  const Entry* const process = selected(leader.pid);
+  return process != nullptr && process->start_ns == leader.start_ns;
 }
 
 template <class E>
@@ -196,7 +196,7 @@ void ReplayFilter::keep_scope(const Context& context) {
 }
 
 bool ReplayFilter::keeps_change(const ContextChange& change) {
-  if (change.pid) return selects({*change.pid, change.start_ns.value_or(0)});
+  if (change.pid) return selects({change.start_ns.value_or(0), *change.pid});
   if (!keeps_scope(*change.before)) return false;
   keep_scope(*change.after);
   return true;
@@ -221,7 +221,7 @@ void ReplayFilter::follow(std::uint32_t pid, std::uint64_t time_ns, std::vector<
     const auto process = std::exchange(entry.process, nullptr);
     entry.start.reset();
     if (!process) return;
-    release({each, entry.start_ns}, events);
+    release({entry.start_ns, each}, events);
     events.emplace_back(ProcessStart{time_ns, process, time_ns});
   };
   const auto known = processes_.find(pid);
@@ -233,7 +233,7 @@ void ReplayFilter::follow(std::uint32_t pid, std::uint64_t time_ns, std::vector<
     more = false;
     for (auto& [each, entry] : processes_) {
       if (!entry.process || entry.decision.selection != Selection::kUndecided) continue;
-      if (!selects({entry.process->parent_pid.value_or(0), entry.process->parent_start_ns.value_or(0)})) continue;
+      if (!selects({entry.process->parent_start_ns.value_or(0), entry.process->parent_pid.value_or(0)})) continue;
       take_in(each, entry);
       more = true;
     }

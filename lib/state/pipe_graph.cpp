@@ -71,7 +71,7 @@ PipeUse pipe_use_of(const ProcessSample& sample) noexcept {
 
 void PipeGraph::saw(const Process& process, const std::optional<std::string>& tool) {
   if (!tool || members_.size() >= kMostMembers) return;
-  Member& member = members_[{process.pid, process.start_ns}];
+  Member& member = members_[id_of(process)];
   member.tool = *tool;
   member.parent_pid = process.parent_pid;
 }

@@ -14,7 +14,7 @@ bool ProcessTree::holds(const Process& process) {
   if (living_.contains(identity)) return true;
   const bool root = is_root(process);
   const bool is_child = process.parent_pid && process.parent_start_ns &&
-                        living_.contains({*process.parent_pid, *process.parent_start_ns});
+                        living_.contains({*process.parent_start_ns, *process.parent_pid});
   if (root || is_child) {
     living_.insert(identity);
     if (process.context->run_key) runs_.insert(*process.context->run_key);
@@ -35,7 +35,7 @@ bool ProcessTree::takes(const Event& event) {
                                body.context;
                                body.start_ns;
                              }) {
-          taken = taken || living_.contains({body.pid, body.start_ns});
+          taken = taken || living_.contains({body.start_ns, body.pid});
         } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(body)>, Loss> ||
                              std::is_same_v<std::remove_cvref_t<decltype(body)>, SnapshotEnd>) {
           taken = true;
@@ -50,7 +50,7 @@ bool ProcessTree::takes(const Event& event) {
     return !exec->ended.start_ns;
   }
   // All that it has started was reported before.
-  if (const auto* exit = event.get_if<ProcessExit>()) living_.erase({exit->process->pid, exit->process->start_ns});
+  if (const auto* exit = event.get_if<ProcessExit>()) living_.erase(internal::id_of(*exit->process));
   return true;
 }
 
