@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/state_tables.hpp"
+
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tracer::internal {
+
+class StateTables::Impl {
+ public:
+  std::string session_id;
+  std::uint64_t events = 0;
+  mutable std::mutex mutex;
+};
+
+StateTables::StateTables(std::string session_id, std::shared_ptr<Accounts>) : impl_(std::make_unique<Impl>()) {
+  impl_->session_id = std::move(session_id);
+}
+StateTables::~StateTables() = default;
+
+void StateTables::add(const Event&, const std::optional<uid_t>&) {
+  const std::lock_guard lock(impl_->mutex);
+  ++impl_->events;
+}
+
+std::string StateTables::json(const StateQuery&, const std::optional<uid_t>&) const {
+  const std::lock_guard lock(impl_->mutex);
+  return fmt::format(R"({{"since":"{}.{}","more":false,"runs":[],"steps":[],"tasks":[],"findings":[],"counts":{{}}}})",
+                     impl_->session_id, impl_->events);
+}
+
+}  // namespace tracer::internal
