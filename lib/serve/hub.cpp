@@ -9,10 +9,18 @@
 
 #include <tracer/error.hpp>
 
+#include "base/random.hpp"
 #include "dispatch/queue_state.hpp"
 #include "serve/for_others.hpp"
 
 namespace tracer::internal {
+
+Hub::Hub(HostInfo host, ServeLimits limits, Ownership ownership, std::shared_ptr<Accounts> accounts)
+    : host_(std::move(host)),
+      limits_(limits),
+      ownership_(std::move(ownership)),
+      findings_(accounts),
+      state_(std::make_shared<StateTables>(to_string(Key{random_number()}), std::move(accounts))) {}
 
 Hub::Place& Hub::viewer(const ViewerKey& key) {
   const auto [found, fresh] = viewers_.try_emplace(key);
@@ -93,12 +101,13 @@ void Hub::deliver(const RecentEvents::Judged& judged, Clock::time_point now) {
   const Event& event = judged.event;
   const Owner& owner = judged.owner;
   if (event.kind() == EventKind::kFinding) findings_.note(event, owner);
-  std::optional<Event> masked;
-  for_viewers_of(owner, [&](Place& place) {
-    const bool sees_all = place.first.sight.all;
-    if (!sees_all && !masked) masked = for_owner(event, owner, judged.changed_user, ownership_);
-    give(place, sees_all ? event : *masked, now);
-  });
+  const Event masked = for_owner(event, owner, judged.changed_user, ownership_);
+  if (owner.audience == Audience::kOwner) {
+    state_->add(event, owner.uid, &masked);
+  } else {
+    state_->add(event);
+  }
+  for_viewers_of(owner, [&](Place& place) { give(place, place.first.sight.all ? event : masked, now); });
 }
 
 std::vector<RecentEvents::Viewer> Hub::viewers() const {
