@@ -118,8 +118,8 @@ inline constexpr std::array kFamilies = {
                .name = "gpu",
                .use = FamilyUse::kOnRequest,
                .brings =
-                   "gpu_sample: memory and busy time of GPUs by process; with snapshots only. gpu_use: allocations "
-                   "and waits, by probes on the driver's library",
+                   "gpu_sample: memory and busy time of GPUs by process; with snapshots only. gpu_use, experimental: "
+                   "allocations and waits, by probes on the driver's library",
                .needs = "one of: NVIDIA's management library (NVML); a driver that reports its use in "
                         "/proc/PID/fdinfo; libcuda.so.1 or libamdhip64.so on the host, and Linux 5.15",
                .losses = "ring_full_gpu_use gpu_table_full gpu_use_refused gpu_use_not_read",

@@ -15,7 +15,7 @@ struct StateQuery {
   std::vector<std::string> rows = {};
   /// A run_key or task_key: with the processes, files and peers of that run or task. Empty: of none.
   std::string key = {};
-  /// Columns of runs, steps and tasks, by their names in docs/report.md, such as "cpu_ns"; keys and names are always
+  /// Columns of runs, steps and tasks, by their names in docs/state.md, such as "name" and "cpu_ns"; `id` is always
   /// there. Empty: all.
   std::vector<std::string> fields = {};
 };

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+
+#include <tracer/process.hpp>
 
 namespace tracer::internal {
 
@@ -11,8 +14,10 @@ struct ProcessId {
   std::uint64_t start_ns = 0;
   std::uint32_t pid = 0;
 
-  bool operator==(const ProcessId&) const = default;
+  auto operator<=>(const ProcessId&) const = default;
 };
+
+inline ProcessId id_of(const Process& process) noexcept { return {process.start_ns, process.pid}; }
 
 struct ProcessIdHash {
   std::size_t operator()(const ProcessId& id) const noexcept {

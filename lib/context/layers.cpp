@@ -6,6 +6,7 @@
 
 #include "base/context_fields.hpp"
 #include "base/declared_task.hpp"
+#include "base/name_within.hpp"
 #include "base/number.hpp"
 
 namespace tracer::internal {
@@ -214,11 +215,6 @@ void overlay(Context& context, const Context& said) {
   if (said.within) context.within = said.within;
   if (said.labels_cut_bytes)
     context.labels_cut_bytes = std::max(context.labels_cut_bytes.value_or(0), *said.labels_cut_bytes);
-}
-
-std::string name_within(const Context& task) {
-  return task.run_id.value_or(task.run.value_or("")) + "/" +
-         task.task_id.value_or(task.task.value_or(task.step.value_or("")));
 }
 
 Context inherited_by_run(const Context& context) {

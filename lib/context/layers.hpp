@@ -38,9 +38,6 @@ void forget_said(Context& context, Provenance provenance);
 /// Says all that `said` says.
 void overlay(Context& context, const Context& said);
 
-/// What the contexts of runs inside of this task have as `within`.
-std::string name_within(const Context& task);
-
 /// What a process in a new run below `context`, in a new task, or in a place that is neither, inherits.
 Context inherited_by_run(const Context& context);
 Context inherited_by_task(const Context& context);

@@ -203,9 +203,10 @@ void Correlator::note_rest(const std::vector<ProcessSample>& samples, std::uint6
 }
 
 /// More may be known by now of the run or task that it is in, or it is in another.
-void Correlator::refresh_context(TrackedProcess& tracked, std::uint32_t context_id) {
+void Correlator::refresh_context(TrackedProcess& tracked, std::uint32_t context_id, bool ends) {
   const std::shared_ptr<Scope> scope = tracked.place.scope;
   processes_.relabel(tracked, context_id);
+  if (ends) resolver_.read_again(tracked.place, *tracked.process);
   auto context = resolver_.context_of(tracked.place, *tracked.process);
   if (context == tracked.process->context) return;
   const Process& process = *tracked.process;
@@ -236,18 +237,22 @@ void Correlator::leave_scopes(TrackedProcess& tracked, std::uint64_t time_ns, st
   facts_.forget(tracked.entered, *tracked.process, time_ns, events);
 }
 
-/// Finds the process of a record, or makes it from what the record says.
+/// Finds the process of a record, with the context that it has now, or makes it from what the record says.
 TrackedProcess& Correlator::process_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns,
                                        std::vector<Event>& events) {
-  TrackedProcess* const other = processes_.find(identity.pid);
-  if (other && other->process->start_ns == identity.start_ns) {
-    refresh_context(*other, identity.context_id);
-    return *other;
+  if (TrackedProcess* const known = processes_.find(identity.pid, identity.start_ns)) {
+    refresh_context(*known, identity.context_id);
+    return *known;
   }
+  return add_process(identity, attached_ns, events);
+}
+
+TrackedProcess& Correlator::add_process(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns,
+                                        std::vector<Event>& events) {
   if (processes_.full()) {
     for (auto& [pid, tracked] : processes_.all()) leave_scopes(tracked, identity.time_ns, events);
     processes_.forget_all();
-  } else if (other) {
+  } else if (TrackedProcess* const other = processes_.find(identity.pid)) {
     leave_scopes(*other, identity.time_ns, events);
   }
   return processes_.add(identity, attached_ns);
@@ -402,12 +407,12 @@ void Correlator::add_changes(std::uint64_t time_ns, std::vector<Event>& events) 
 
 void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
   samples_.drop(record.identity.pid);
-  TrackedProcess& tracked = process_of(record.identity, record.attached_ns, events);
+  TrackedProcess* const known = processes_.find(record.identity.pid, record.identity.start_ns);
+  TrackedProcess& tracked = known ? *known : add_process(record.identity, record.attached_ns, events);
   attach_before(tracked, record.identity.time_ns);
   // It has ended without a command.
   if (std::exchange(tracked.held, false)) tracked.started_ns = record.attached_ns.value_or(tracked.started_ns);
-  resolver_.read_again(tracked.place, *tracked.process);
-  refresh_context(tracked, tracked.context_id);
+  refresh_context(tracked, record.identity.context_id, true);
   add_changes(record.identity.time_ns, events);
   std::shared_ptr<const Process> process = tracked.process;
   const bool same = runs_program(tracked, record.program_start_ns);

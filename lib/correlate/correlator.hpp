@@ -147,10 +147,13 @@ class Correlator {
 
   TrackedProcess& process_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns,
                              std::vector<Event>& events);
+  TrackedProcess& add_process(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns,
+                              std::vector<Event>& events);
   bool end(FamilyJoin& join, std::uint64_t time_ns, std::vector<Event>& events, std::size_t most);
   void finish_over(const OpenLabels::Scopes& scopes, std::uint64_t time_ns, std::vector<Event>& events);
   void leave_scopes(TrackedProcess& tracked, std::uint64_t time_ns, std::vector<Event>& events);
-  void refresh_context(TrackedProcess& tracked, std::uint32_t context_id);
+  /// `ends`: what its engine has written by now is read before.
+  void refresh_context(TrackedProcess& tracked, std::uint32_t context_id, bool ends = false);
   /// What has changed of runs and tasks; before any process is moved between them.
   void add_changes(std::uint64_t time_ns, std::vector<Event>& events);
   void announce(TrackedProcess& tracked, std::vector<Event>& events);

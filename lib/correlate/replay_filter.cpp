@@ -126,7 +126,7 @@ std::optional<Event> ReplayFilter::apply_to_process(const E& event, const Event&
   const bool is_selected = decision.selection == Selection::kSelected;
   entry.process = decision.selection == Selection::kUndecided ? event.process : nullptr;
   if (filter_.excludes_by_program()) entry.program = event.process->program;
-  const Leader leader(event.process->pid, event.process->start_ns);
+  const ProcessId leader = id_of(*event.process);
   if (is_selected) {
     release(leader, events);
     if (filter_.takes_whole_trees() && event.process->cgroup->id) cgroups_.insert(*event.process->cgroup->id);
@@ -157,14 +157,14 @@ const ReplayFilter::Entry* ReplayFilter::selected(std::uint32_t pid) const {
   return selects ? &known->second : nullptr;
 }
 
-bool ReplayFilter::selects(const Leader& leader) const {
+bool ReplayFilter::selects(const ProcessId& leader) const {
   const Entry* const process = selected(leader.first);
   return process != nullptr && process->start_ns == leader.second;
 }
 
 template <class E>
 void ReplayFilter::apply_to_start(const E& start, const Event& event, std::vector<Event>& events) {
-  const Leader leader(start.pid, start.start_ns);
+  const ProcessId leader{start.start_ns, start.pid};
   // A task that begins with own work of a process starts later than that.
   const Entry* const process = selected(start.pid);
   if ((process != nullptr && process->start_ns <= start.start_ns) || keeps_scope(*start.context)) {
@@ -202,7 +202,7 @@ bool ReplayFilter::keeps_change(const ContextChange& change) {
   return true;
 }
 
-void ReplayFilter::release(const Leader& leader, std::vector<Event>& events) {
+void ReplayFilter::release(const ProcessId& leader, std::vector<Event>& events) {
   if (held_.empty()) return;
   const auto held = held_.find(leader);
   if (held == held_.end()) return;

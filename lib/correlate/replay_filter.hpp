@@ -13,6 +13,7 @@
 #include <tracer/event.hpp>
 
 #include "base/counter.hpp"
+#include "base/process_id.hpp"
 #include "correlate/filter_evaluator.hpp"
 
 namespace tracer::internal {
@@ -62,7 +63,6 @@ class ReplayFilter {
     std::shared_ptr<const Program> program = {};  ///< Likewise, where a rule excludes by it.
     std::optional<Event> start = {};              ///< A ProcessStart that comes with its exec or exit.
   };
-  using Leader = std::pair<std::uint32_t, std::uint64_t>;  ///< Pid and start.
 
   template <class E>
   std::optional<Event> apply_to_process(const E& event, const Event& handle, std::vector<Event>& events);
@@ -71,7 +71,7 @@ class ReplayFilter {
   bool waits_for_exec(const Process& process) const;
   /// Null: it is not selected, or not known.
   const Entry* selected(std::uint32_t pid) const;
-  bool selects(const Leader& leader) const;
+  bool selects(const ProcessId& leader) const;
   /// Runs and tasks whose first process is taken in are kept, as all processes below it are; what joins them from
   /// elsewhere is in their sums, as the session that made them saw it.
   template <class E>
@@ -79,13 +79,13 @@ class ReplayFilter {
   bool keeps_scope(const Context& context) const;
   bool keeps_change(const ContextChange& change);
   void keep_scope(const Context& context);
-  void release(const Leader& leader, std::vector<Event>& events);
+  void release(const ProcessId& leader, std::vector<Event>& events);
 
   FilterEvaluator filter_;
   std::size_t max_processes_;
   std::unordered_map<std::uint32_t, Entry> processes_;  ///< By pid.
   std::set<std::uint32_t> trees_;                       ///< Those of follow() that have not been seen.
-  std::map<Leader, std::vector<Event>> held_;           ///< Starts whose leader has not been seen.
+  std::map<ProcessId, std::vector<Event>> held_;        ///< Starts whose leader has not been seen.
   std::set<Key> runs_;                                  ///< Those that are kept.
   std::set<Key> tasks_;
   std::set<std::uint64_t> cgroups_;  ///< Of processes that are kept.

@@ -12,31 +12,25 @@
 
 #include <tracer/event.hpp>
 
-#include "insight/finding_book.hpp"
-#include "insight/task_ledgers.hpp"
+#include "insight/detector.hpp"
 #include "insight/works.hpp"
-#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 
 /// Findings about storage that others keep busy, and about files that a task reads again and again. Bounded: as Works,
 /// and by kMostFiles of each.
-class DiskFindings {
+class DiskFindings : public Detector {
  public:
   explicit DiskFindings(FindingBook& book);
 
-  void saw(const ProcessSpan& span);
-  /// `heaviest`: the process that it names; null: not known.
-  void saw(const DeviceSample& sample, const std::shared_ptr<const Process>& heaviest);
-  void saw(const FileUse& use);
-  void saw(const ContextChange& change);
-  /// At the end of a snapshot, before living().
-  void snapshot(std::uint64_t time_ns);
-  void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+  void process_lived(const ProcessSpan& span, std::vector<Event>& events) override;
+  void device_sampled(const DeviceSample& sample, const std::shared_ptr<const Process>& heaviest) override;
+  void file_used(const FileUse& use) override;
+  void snapshot_ended(const SnapshotEnd& snapshot, std::vector<Event>& events) override;
+  void scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) override {
     look_at_contention(figures, time_ns, events);
   }
-  void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,
-                std::vector<Event>& events);
+  void scope_ended(const ScopeEnd& end, std::vector<Event>& events) override;
 
  private:
   static constexpr std::size_t kMostFiles = 1024;
@@ -56,8 +50,8 @@ class DiskFindings {
     std::shared_ptr<const Context> context;
     std::uint64_t contended_ns = 0;
   };
-  /// By work_key() and user: what is in no task may be of several. Absent: the user is not known.
-  using NeighborId = std::pair<std::uint64_t, std::optional<std::uint32_t>>;
+  /// By user, too: what is in no task may be of several. Absent: the user is not known.
+  using NeighborId = std::pair<ScopeId, std::optional<std::uint32_t>>;
   using Neighbors = std::map<NeighborId, Neighbor>;
   struct Device {
     DeviceSample sample;
@@ -72,7 +66,6 @@ class DiskFindings {
     std::uint64_t waiter_ns = 0;
   };
 
-  static void rename(Neighbors& neighbors, std::uint64_t from, std::uint64_t to);
   void look_at_contention(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
   void look_at_files(const ScopeFigures& figures, const Work& work, std::uint64_t time_ns, std::vector<Event>& events);
 

@@ -13,8 +13,6 @@
 #include "base/text.hpp"
 #include "base/tool_name.hpp"
 #include "insight/end_words.hpp"
-#include "insight/renamed_keys.hpp"
-#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -113,7 +111,9 @@ FailureFindings::FailureFindings(FindingBook& book)
       retried_(book),
       by_scope_(kMostBytes, "findings_full", book.accounts()),
       leaders_(kMostBytesOfLeaders, "findings_full", book.accounts()),
-      oom_kills_(kMostBytesOfOomKills, {}, book.accounts()) {}
+      oom_kills_(kMostBytesOfOomKills, {}, book.accounts()) {
+  book.scopes().when_gone([this](ScopeId id, ScopeId into) { gone(id, into); });
+}
 
 bool FailureFindings::is_below_trying(const Process& process) const {
   const auto tries = [this](const Process& each) {
@@ -141,38 +141,31 @@ bool FailureFindings::is_above(const Process& process, const Process& below) con
   return false;
 }
 
-void FailureFindings::began(std::uint32_t pid, std::uint64_t start_ns, const std::shared_ptr<const Context>& context,
-                            bool is_run) {
-  chains_.leads(pid, start_ns, *context);
-  const std::uint64_t key = key_of(*context, is_run);
-  if (key != 0) leaders_.put(key, context->owner_uid, heap_bytes(*context), Leader{pid, start_ns, context, is_run});
+void FailureFindings::began(std::uint32_t pid, std::uint64_t start_ns, const Context& context, bool is_run) {
+  chains_.leads(pid, start_ns, context);
+  const ScopeId id = book_.scopes().id_of(context, is_run);
+  if (id != ScopeId::kNone) leaders_.put(id, context.owner_uid, 0, Leader{pid, start_ns, nullptr, is_run});
 }
 
-void FailureFindings::saw(const RunStart& start) { began(start.pid, start.start_ns, start.context, true); }
-
-void FailureFindings::saw(const TaskStart& start) { began(start.pid, start.start_ns, start.context, false); }
-
-void FailureFindings::saw(const ContextChange& change) {
-  for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
-    leaders_.rename(from, to);
-    retried_.rename(from, to);
-    const auto both = by_scope_.rename(from, to);
-    if (!both) return;
-    for (const FailedPtr& each : both->all) remember(to, each);
-    Scope& scope = *by_scope_.find(to);
-    scope.dropped += both->dropped;
-    scope.ran_out_of_memory |= both->ran_out_of_memory;
-  });
-  if (change.pid) return;
-  for (const bool is_run : {true, false}) {
-    Leader* const leader = leaders_.find(key_of(*change.after, is_run));
-    if (leader != nullptr && (!is_run || !change.after->task_key)) leader->context = change.after;
+void FailureFindings::gone(ScopeId id, ScopeId into) {
+  if (into == ScopeId::kNone) {
+    leaders_.erase(id);
+    return by_scope_.erase(id);
   }
+  leaders_.rename(id, into);
+  const auto both = by_scope_.rename(id, into);
+  if (!both) return;
+  for (const FailedPtr& each : both->all) remember(into, each);
+  Scope& scope = *by_scope_.find(into);
+  scope.dropped += both->dropped;
+  scope.ran_out_of_memory |= both->ran_out_of_memory;
 }
 
-void FailureFindings::saw(const OomKill& kill) { oom_kills_.put(kill.process->pid, owner_of(*kill.process), 0, kill); }
+void FailureFindings::process_killed(const OomKill& kill) {
+  oom_kills_.put(kill.process->pid, owner_of(*kill.process), 0, kill);
+}
 
-void FailureFindings::saw(const ProcessExit& exit, std::vector<Event>& events) {
+void FailureFindings::process_ended(const ProcessExit& exit, std::vector<Event>& events) {
   events_ = &events;
   now_ns_ = exit.time_ns;
   FailedPtr failed;
@@ -191,7 +184,7 @@ void FailureFindings::saw(const ProcessExit& exit, std::vector<Event>& events) {
   chains_.ended(exit, exit.process->context->engine_own, failed);
   oom_kills_.erase(exit.process->pid);
   for (const bool is_run : {false, true}) {
-    Leader* const leader = leaders_.find(key_of(*exit.process->context, is_run));
+    Leader* const leader = leaders_.find(book_.scopes().id_of(*exit.process->context, is_run));
     if (leader == nullptr || leader->pid != exit.process->pid) continue;
     leader->end_ns = exit.end_ns;
     leader->exit_code = exit.exit_code;
@@ -218,8 +211,7 @@ void FailureFindings::failed(const FailedPtr& failed) {
                       (origin.exit_signal && is_of_limit(*origin.exit_signal) && origin.sender == "kernel");
   failed->by_stranger = origin.exit_signal && by_process && !killer_code(origin).empty();
   report_end(*failed);
-  const std::uint64_t key = work_key(*origin.process->context);
-  if (key != 0) remember(key, failed);
+  if (const auto scope = book_.scopes().make(*origin.process->context)) remember(scope->id, failed);
 }
 
 void FailureFindings::add_oom(FindingDraft& draft, const Process& process) const {
@@ -411,7 +403,7 @@ FailureFindings::Cause FailureFindings::cause_of(const Scope& scope, const Leade
   return {own, own != nullptr};
 }
 
-void FailureFindings::ended_badly(const Scope& scope, const Leader& leader, std::uint64_t time_ns,
+void FailureFindings::ended_badly(ScopeId id, const Scope& scope, const Leader& leader, std::uint64_t time_ns,
                                   std::vector<Event>& events) {
   const Cause cause = cause_of(scope, leader);
   if (!cause.failed) return;
@@ -444,22 +436,21 @@ void FailureFindings::ended_badly(const Scope& scope, const Leader& leader, std:
   // A task that failed inside of another, or of a run: what becomes of it there?
   const auto process = chains_.known_process(leader.pid);
   const auto parent = process && process->parent_pid ? chains_.known_process(*process->parent_pid) : nullptr;
-  const std::uint64_t around = parent ? work_key(*parent->context) : 0;
-  if (around != 0 && around != key_of(*leader.context, leader.is_run)) remember(around, cause.failed);
+  const auto around = parent ? book_.scopes().make(*parent->context) : nullptr;
+  if (around && around->id != id) remember(around->id, cause.failed);
 }
 
-FailureFindings::Scope FailureFindings::scope_ended(const Leader& leader, std::uint64_t time_ns,
-                                                    std::vector<Event>& events) {
-  const std::uint64_t key = key_of(*leader.context, leader.is_run);
-  leaders_.erase(key);
-  Scope* const known = key == 0 ? nullptr : by_scope_.find(key);
+FailureFindings::Scope FailureFindings::leader_ended(ScopeId id, const Leader& leader, std::uint64_t time_ns,
+                                                     std::vector<Event>& events) {
+  leaders_.erase(id);
+  Scope* const known = by_scope_.find(id);
   if (known == nullptr) return {};
   Scope scope = std::move(*known);
-  by_scope_.erase(key);
+  by_scope_.erase(id);
   if (leader.exit_code == 0) {
     ended_well(scope, leader, time_ns, events);
   } else if (leader.exit_code || leader.exit_signal) {
-    ended_badly(scope, leader, time_ns, events);
+    ended_badly(id, scope, leader, time_ns, events);
   }
   return scope;
 }
@@ -468,9 +459,9 @@ std::size_t FailureFindings::bytes_of(const Failed& failed) {
   return sizeof(Failed) + heap_bytes(*failed.origin.process);
 }
 
-void FailureFindings::remember(std::uint64_t key, const FailedPtr& failed) {
+void FailureFindings::remember(ScopeId id, const FailedPtr& failed) {
   const Process& process = *failed->origin.process;
-  Scope* const known = by_scope_.contains(key) ? by_scope_.find(key) : by_scope_.put(key, owner_of(process), 0, {});
+  Scope* const known = by_scope_.contains(id) ? by_scope_.find(id) : by_scope_.put(id, owner_of(process), 0, {});
   if (known == nullptr) return;
   Scope& scope = *known;
   scope.ran_out_of_memory |= failed->origin.oom_killed.value_or(false);
@@ -485,7 +476,7 @@ void FailureFindings::remember(std::uint64_t key, const FailedPtr& failed) {
     ++scope.dropped;
   }
   const std::size_t bytes = scope.bytes + bytes_of(*failed);
-  if (!by_scope_.charge(key, bytes)) {
+  if (!by_scope_.charge(id, bytes)) {
     ++scope.dropped;
     return;
   }
@@ -493,33 +484,35 @@ void FailureFindings::remember(std::uint64_t key, const FailedPtr& failed) {
   scope.all.push_back(failed);
 }
 
-void FailureFindings::finished(const TaskFinish& finish, std::vector<Event>& events) {
-  const Scope scope = scope_ended(
-      {finish.pid, finish.start_ns, finish.context, false, finish.end_ns, finish.exit_code, finish.exit_signal},
-      finish.time_ns, events);
-  retried_.finished(finish, scope.ran_out_of_memory, events);
+void FailureFindings::scope_ended(const ScopeEnd& end, std::vector<Event>& events) {
+  const auto ended = [&](const auto& finish) {
+    return leader_ended(end.id,
+                        {finish.pid, finish.start_ns, finish.context, end.is_run(), finish.end_ns, finish.exit_code,
+                         finish.exit_signal},
+                        finish.time_ns, events);
+  };
+  if (end.is_run()) return static_cast<void>(ended(*end.run));
+  const Scope scope = ended(*end.task);
+  retried_.finished(*end.task, scope.ran_out_of_memory, events);
 }
 
-void FailureFindings::finished(const RunFinish& finish, std::vector<Event>& events) {
-  scope_ended({finish.pid, finish.start_ns, finish.context, true, finish.end_ns, finish.exit_code, finish.exit_signal},
-              finish.time_ns, events);
-}
-
-void FailureFindings::finish(std::uint64_t time_ns, std::vector<Event>& events) {
+void FailureFindings::session_ends(std::uint64_t time_ns, std::vector<Event>& events) {
   events_ = &events;
   now_ns_ = time_ns;
   chains_.finish(time_ns);
   events_ = nullptr;
   // Something in them lives on, but their status is known.
   for (const bool is_run : {false, true}) {
-    std::vector<Leader> over;
-    leaders_.each([&](std::uint64_t, const Leader& leader) {
-      if (leader.is_run == is_run && leader.end_ns) over.push_back(leader);
+    std::vector<std::pair<Book::ScopePtr, Leader>> over;
+    leaders_.each([&](ScopeId id, const Leader& leader) {
+      if (leader.is_run == is_run && leader.end_ns) over.emplace_back(book_.scopes().find(id), leader);
     });
-    std::sort(over.begin(), over.end(), [is_run](const Leader& one, const Leader& other) {
-      return key_of(*one.context, is_run) < key_of(*other.context, is_run);
-    });
-    for (const Leader& each : over) scope_ended(each, time_ns, events);
+    std::sort(over.begin(), over.end(),
+              [](const auto& one, const auto& other) { return one.first->key < other.first->key; });
+    for (auto& [scope, leader] : over) {
+      leader.context = scope->context;
+      leader_ended(scope->id, leader, time_ns, events);
+    }
   }
 }
 

@@ -13,7 +13,7 @@
 
 #include <tracer/event.hpp>
 
-#include "insight/finding_book.hpp"
+#include "insight/detector.hpp"
 #include "insight/output_readers.hpp"
 #include "insight/retried_tasks.hpp"
 #include "state/failure_chains.hpp"
@@ -22,22 +22,19 @@ namespace tracer::internal {
 
 /// Findings about what failed: at once where the kernel or a stranger ended a process, else when the task or run ends,
 /// by what it reports of itself. Bounded: by what lives, and by the constants below.
-class FailureFindings {
+class FailureFindings : public Detector {
  public:
   explicit FailureFindings(FindingBook& book);
 
-  void saw(const std::shared_ptr<const Process>& process) { chains_.saw(process); }
   /// One that lives, or has ended lately; null: neither is known.
   std::shared_ptr<const Process> known_process(std::uint32_t pid) const { return chains_.known_process(pid); }
-  void saw(const RunStart& start);
-  void saw(const TaskStart& start);
-  void saw(const ContextChange& change);
-  void saw(const OomKill& kill);
-  void saw(const ProcessExit& exit, std::vector<Event>& events);
-  void finished(const TaskFinish& finish, std::vector<Event>& events);
-  void finished(const RunFinish& finish, std::vector<Event>& events);
-  /// The session ends.
-  void finish(std::uint64_t time_ns, std::vector<Event>& events);
+  void run_began(const RunStart& start) override { began(start.pid, start.start_ns, *start.context, true); }
+  void task_began(const TaskStart& start) override { began(start.pid, start.start_ns, *start.context, false); }
+  void process_began(const std::shared_ptr<const Process>& process, std::uint64_t) override { chains_.saw(process); }
+  void process_killed(const OomKill& kill) override;
+  void process_ended(const ProcessExit& exit, std::vector<Event>& events) override;
+  void scope_ended(const ScopeEnd& end, std::vector<Event>& events) override;
+  void session_ends(std::uint64_t time_ns, std::vector<Event>& events) override;
 
  private:
   static constexpr std::size_t kMostOfScope = 64;
@@ -79,7 +76,8 @@ class FailureFindings {
     bool is_certain = false;
   };
 
-  void began(std::uint32_t pid, std::uint64_t start_ns, const std::shared_ptr<const Context>& context, bool is_run);
+  void began(std::uint32_t pid, std::uint64_t start_ns, const Context& context, bool is_run);
+  void gone(ScopeId id, ScopeId into);
   void decide(const FailureOrigin& origin, Verdict verdict);
   void failed(const FailedPtr& failed);
   bool is_below_trying(const Process& process) const;
@@ -88,14 +86,15 @@ class FailureFindings {
   void report_end(Failed& failed);
   void add_oom(FindingDraft& draft, const Process& process) const;
   static std::size_t bytes_of(const Failed& failed);
-  void remember(std::uint64_t key, const FailedPtr& failed);
+  void remember(ScopeId id, const FailedPtr& failed);
   bool report_used(Failed& failed, const Leader& scope, std::uint64_t time_ns, std::vector<Event>& events);
   void report_silent(const std::vector<FailedPtr>& alike, const Leader& scope, std::string_view severity,
                      std::uint64_t time_ns, std::vector<Event>& events);
   void ended_well(const Scope& scope, const Leader& leader, std::uint64_t time_ns, std::vector<Event>& events);
-  void ended_badly(const Scope& scope, const Leader& leader, std::uint64_t time_ns, std::vector<Event>& events);
+  void ended_badly(ScopeId id, const Scope& scope, const Leader& leader, std::uint64_t time_ns,
+                   std::vector<Event>& events);
   Cause cause_of(const Scope& scope, const Leader& leader) const;
-  Scope scope_ended(const Leader& leader, std::uint64_t time_ns, std::vector<Event>& events);
+  Scope leader_ended(ScopeId id, const Leader& leader, std::uint64_t time_ns, std::vector<Event>& events);
 
   FindingBook& book_;
   std::uint64_t little_cpu_ns_;
@@ -104,8 +103,8 @@ class FailureFindings {
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
   OutputReaders readers_;
   RetriedTasks retried_;
-  Bounded<std::uint64_t, Scope> by_scope_;     ///< By the key of the task, else of the run.
-  Bounded<std::uint64_t, Leader> leaders_;     ///< Of tasks and runs that are not over, by key.
+  Bounded<ScopeId, Scope> by_scope_;           ///< The innermost one that something failed in.
+  Bounded<ScopeId, Leader> leaders_;           ///< Of tasks and runs that are not over, without contexts.
   Bounded<std::uint32_t, OomKill> oom_kills_;  ///< By pid, until its end.
   std::uint64_t now_ns_ = 0;
   std::vector<Event>* events_ = nullptr;

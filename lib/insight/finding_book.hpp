@@ -16,6 +16,7 @@
 #include "base/user_ids.hpp"
 #include "context/same_owner.hpp"
 #include "rules/finding_rules.hpp"
+#include "state/book.hpp"
 
 namespace tracer::internal {
 
@@ -45,10 +46,15 @@ void add_other_user(FindingDraft& draft, const std::optional<std::uint32_t>& eui
 /// others is not reported again.
 class FindingBook {
  public:
-  explicit FindingBook(const FindingRules& rules, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>())
-      : rules_(rules), accounts_(std::move(accounts)) {}
+  /// `scopes` outlives this. On a host with this many CPUs.
+  FindingBook(const FindingRules& rules, Book& scopes, std::uint32_t cpus,
+              std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>())
+      : rules_(rules), scopes_(scopes), cpus_(cpus), accounts_(std::move(accounts)) {}
 
   const FindingRules& rules() const noexcept { return rules_; }
+  /// The runs and tasks that findings are about.
+  Book& scopes() const noexcept { return scopes_; }
+  std::uint32_t cpus() const noexcept { return cpus_; }
   /// That tables of findings are charged to.
   const std::shared_ptr<Accounts>& accounts() const noexcept { return accounts_; }
 
@@ -88,6 +94,8 @@ class FindingBook {
   void close_if(const If& condition, std::uint64_t time_ns, std::vector<Event>& events);
 
   const FindingRules& rules_;
+  Book& scopes_;
+  const std::uint32_t cpus_;
   const std::shared_ptr<Accounts> accounts_;
   UserIds user_ids_;
   Bounded<std::uint64_t, Entry> open_{kMostBytes, "findings_full", accounts_};  ///< By key.

@@ -11,7 +11,6 @@
 
 #include "insight/end_words.hpp"
 #include "insight/shares.hpp"
-#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -45,7 +44,7 @@ void FullFileSystems::ask(ReadSpace read) {
   answers_ = std::make_shared<Answers>();
 }
 
-void FullFileSystems::saw(const FileUse& use) {
+void FullFileSystems::file_used(const FileUse& use) {
   if (!read_ || !use.opened_to_write || !use.path || !use.device) return;
   // What another user's process in it writes is not named.
   if (!book_.is_own(*use.process)) return;
@@ -57,16 +56,16 @@ void FullFileSystems::saw(const FileUse& use) {
   written.push_back({*use.device, *use.path, use.process->pid, use.process->start_ns, use.euid});
 }
 
-void FullFileSystems::saw(const ProcessExit& exit) {
+void FullFileSystems::process_ended(const ProcessExit& exit, std::vector<Event>&) {
   if (!read_ || !may_come_of_no_room(exit)) return;
   Work* const known = works_.find(*exit.process);
   if (known == nullptr || known->said) return;
-  const std::uint64_t key = work_key(*exit.process->context);
+  const ScopeId scope = book_.scopes().id_of(*exit.process->context);
   for (const Written& each : known->written) {
     if (!questions_room_.has(user_of(*exit.process), 1)) return;
     const bool itself = each.pid == exit.process->pid && each.start_ns == exit.process->start_ns;
     ++known->questions;
-    question({key, exit.process, how(exit), each.path, exit.end_ns, itself, each.euid}, each);
+    question({scope, exit.process, how(exit), each.path, exit.end_ns, itself, each.euid}, each);
   }
 }
 
@@ -84,14 +83,6 @@ void FullFileSystems::question(Failed failed, const Written& written) {
     const std::lock_guard lock(answers->mutex);
     answers->by_question.emplace(number, std::move(space));
     answers->changed.notify_all();
-  });
-}
-
-void FullFileSystems::saw(const ContextChange& change) {
-  works_.saw(change);
-  for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
-    for (auto& [number, failed] : questions_)
-      if (failed.work == from) failed.work = to;
   });
 }
 
@@ -116,17 +107,17 @@ void FullFileSystems::take_answers(std::uint64_t time_ns, std::vector<Event>& ev
     if (asked.empty()) continue;
     Failed& failed = asked.mapped();
     questions_room_.give_back(user_of(*failed.process), 1);
-    Work* const known = works_.find(failed.work);
+    Work* const known = works_.find(failed.scope);
     // It may have been lost since, and made again.
     if (known == nullptr || known->questions == 0) continue;
     Work& work = *known;
-    const std::uint64_t key = failed.work;
+    const ScopeId scope = failed.scope;
     --work.questions;
     // The first of them; but one that wrote there itself is more certain.
     if (space && is_full(*space) && (!work.found || (failed.wrote_itself && !work.found->first.wrote_itself)))
       work.found.emplace(std::move(failed), std::move(*space));
     decide(work, time_ns, events);
-    if (work.failed && work.questions == 0) works_.erase(key);
+    if (work.failed && work.questions == 0) works_.erase(scope);
   }
 }
 
@@ -157,19 +148,19 @@ void FullFileSystems::decide(Work& work, std::uint64_t time_ns, std::vector<Even
   book_.report(draft, time_ns, events);
 }
 
-template <class Finish>
-void FullFileSystems::finish_scope(const Finish& finish, bool is_run, std::vector<Event>& events) {
-  take_answers(finish.time_ns, events);
-  Work* const known = works_.find(*finish.context, is_run);
+void FullFileSystems::scope_ended(const ScopeEnd& end, std::vector<Event>& events) {
+  take_answers(end.time_ns, events);
+  Work* const known = works_.find(end.id);
   if (known == nullptr) return;
   Work& work = *known;
-  work.context = finish.context;
-  work.failed = finish.exit_signal.has_value() || finish.exit_code.value_or(0) != 0;
-  decide(work, finish.time_ns, events);
-  if (work.questions == 0) works_.erase(*finish.context, is_run);
+  const auto has_failed = [](const auto& finish) { return finish.exit_signal || finish.exit_code.value_or(0) != 0; };
+  work.context = end.context;
+  work.failed = end.is_run() ? has_failed(*end.run) : has_failed(*end.task);
+  decide(work, end.time_ns, events);
+  if (work.questions == 0) works_.erase(end.id);
 }
 
-void FullFileSystems::finish(std::uint64_t time_ns, std::vector<Event>& events) {
+void FullFileSystems::session_ends(std::uint64_t time_ns, std::vector<Event>& events) {
   if (questions_.empty()) return;
   {
     std::unique_lock lock(answers_->mutex);

@@ -17,7 +17,7 @@
 
 #include "base/fair_room.hpp"
 #include "base/user_threads.hpp"
-#include "insight/finding_book.hpp"
+#include "insight/detector.hpp"
 #include "insight/works.hpp"
 #include "source/proc/file_system_space.hpp"
 
@@ -26,7 +26,7 @@ namespace tracer::internal {
 /// Findings about file systems that were full when a process failed that had written to them, or whose task had and
 /// failed, too. They are asked beside the events, by users, and only while these happen. Bounded: as Works, and by the
 /// constants below.
-class FullFileSystems {
+class FullFileSystems : public Detector {
  public:
   using ReadSpace = std::function<std::optional<FileSystemSpace>(const SpaceQuestion&)>;
 
@@ -34,14 +34,14 @@ class FullFileSystems {
 
   /// Before the first event; without, nothing is asked and nothing found.
   void ask(ReadSpace read);
-  void saw(const FileUse& use);
-  void saw(const ProcessExit& exit);
-  void saw(const ContextChange& change);
-  void saw(const SnapshotEnd& snapshot, std::vector<Event>& events) { take_answers(snapshot.time_ns, events); }
-  void finished(const TaskFinish& finish, std::vector<Event>& events) { finish_scope(finish, false, events); }
-  void finished(const RunFinish& finish, std::vector<Event>& events) { finish_scope(finish, true, events); }
-  /// The session ends: waits a moment for answers that are still missing.
-  void finish(std::uint64_t time_ns, std::vector<Event>& events);
+  void file_used(const FileUse& use) override;
+  void process_ended(const ProcessExit& exit, std::vector<Event>& events) override;
+  void snapshot_ended(const SnapshotEnd& snapshot, std::vector<Event>& events) override {
+    take_answers(snapshot.time_ns, events);
+  }
+  void scope_ended(const ScopeEnd& end, std::vector<Event>& events) override;
+  /// Waits a moment for answers that are still missing.
+  void session_ends(std::uint64_t time_ns, std::vector<Event>& events) override;
 
  private:
   static constexpr std::size_t kMostDevices = 16;     ///< Of one task or run: those that it wrote to last.
@@ -57,7 +57,7 @@ class FullFileSystems {
     std::optional<std::uint32_t> euid;
   };
   struct Failed {
-    std::uint64_t work = 0;  ///< By work_key().
+    ScopeId scope = ScopeId::kNone;  ///< The innermost that it was in.
     std::shared_ptr<const Process> process;
     std::string how;
     std::string path;
@@ -75,8 +75,6 @@ class FullFileSystems {
   };
   struct Answers;
 
-  template <class Finish>
-  void finish_scope(const Finish& finish, bool is_run, std::vector<Event>& events);
   uid_t user_of(const Process& process) const { return book_.accounts()->user_of(owner_of(process)); }
   void question(Failed failed, const Written& written);
   void take_answers(std::uint64_t time_ns, std::vector<Event>& events);

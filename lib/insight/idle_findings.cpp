@@ -29,7 +29,7 @@ IdleFindings::IdleFindings(FindingBook& book)
       works_(book) {}
 
 void IdleFindings::began(const Context& context, bool is_run, std::uint32_t pid, std::uint64_t start_ns) {
-  Work* const work = works_.make(key_of(context, is_run), context.owner_uid);
+  Work* const work = works_.make(book_.scopes().id_of(context, is_run), context.owner_uid);
   if (work == nullptr) return;
   work->leader_pid = pid;
   work->leader_start_ns = start_ns;
@@ -46,7 +46,7 @@ bool IdleFindings::is_idle(const ProcessSpan& span) const {
          total.switches <= kWaitsToLoad + life_ns / kMinute_ns * most_waits_per_minute_;
 }
 
-void IdleFindings::saw(const ProcessSpan& span) {
+void IdleFindings::process_lived(const ProcessSpan& span, std::vector<Event>&) {
   const Process& process = *span.process;
   Work* const known = works_.find(process);
   if (known == nullptr || process.context->engine_own) return;
@@ -71,21 +71,14 @@ bool IdleFindings::is_normal(const Process* process) const {
 
 void IdleFindings::look(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
   if ((figures.is_run && figures.by_tasks) || !figures.whole || figures.now_ns <= figures.begin_ns) return;
-  const Work* const known = works_.find(*figures.context, figures.is_run);
+  const Work* const known = works_.find(figures.id);
   if (known == nullptr) return;
   const Idle& idle = known->idle;
   const bool may_be = idle.process && !is_normal(idle.process.get()) && !is_normal(known->leader.get());
   const std::uint64_t wall_ns = figures.now_ns - figures.begin_ns;
   const std::uint64_t of_task_ns = certain_ns(figures.ledger, figures.ledger.sleep_ns + figures.ledger.lock_ns);
   const std::uint64_t wait_ns = may_be ? std::min(of_task_ns, idle.wait_ns()) : 0;
-  FindingDraft draft;
-  draft.code = kIdle;
-  draft.subject = figures.is_run ? "run" : "task";
-  draft.context = figures.context;
-  draft.process = idle.process;
-  draft.first_ns = figures.begin_ns;
-  draft.last_ns = figures.now_ns;
-  draft.closed = figures.finished;
+  FindingDraft draft = draft_of(kIdle, figures, idle.process);
   const bool holds =
       wall_ns >= least_wall_ns_ && wait_ns >= least_wait_ns_ && percent(wait_ns, wall_ns) >= least_percent_;
   if (!holds) {
@@ -98,10 +91,9 @@ void IdleFindings::look(const ScopeFigures& figures, std::uint64_t time_ns, std:
   book_.report(draft, time_ns, events);
 }
 
-void IdleFindings::finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures,
-                            std::uint64_t time_ns, std::vector<Event>& events) {
-  if (figures) look(*figures, time_ns, events);
-  works_.erase(context, is_run);
+void IdleFindings::scope_ended(const ScopeEnd& end, std::vector<Event>& events) {
+  if (end.figures) look(*end.figures, end.time_ns, events);
+  works_.erase(end.id);
 }
 
 }  // namespace tracer::internal

@@ -10,29 +10,24 @@
 
 #include <tracer/event.hpp>
 
-#include "insight/finding_book.hpp"
-#include "insight/task_ledgers.hpp"
+#include "insight/detector.hpp"
 #include "insight/works.hpp"
-#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 
 /// Findings about tasks, and runs without tasks, that spend most of their time waiting for one of their processes,
 /// which only sleeps or waits for a lock. Bounded: as Works.
-class IdleFindings {
+class IdleFindings : public Detector {
  public:
   explicit IdleFindings(FindingBook& book);
 
-  void saw(const RunStart& start) { began(*start.context, true, start.pid, start.start_ns); }
-  void saw(const TaskStart& start) { began(*start.context, false, start.pid, start.start_ns); }
-  void saw(const ProcessSpan& span);
-  void saw(const ContextChange& change) { works_.saw(change); }
-  /// At a snapshot, of one that lives.
-  void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+  void run_began(const RunStart& start) override { began(*start.context, true, start.pid, start.start_ns); }
+  void task_began(const TaskStart& start) override { began(*start.context, false, start.pid, start.start_ns); }
+  void process_lived(const ProcessSpan& span, std::vector<Event>& events) override;
+  void scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) override {
     look(figures, time_ns, events);
   }
-  void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,
-                std::vector<Event>& events);
+  void scope_ended(const ScopeEnd& end, std::vector<Event>& events) override;
 
  private:
   /// The one that waited longest, and was no leader.

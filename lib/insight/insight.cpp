@@ -1,115 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "insight/insight.hpp"
 
+#include <type_traits>
 #include <utility>
 
 namespace tracer::internal {
+namespace {
 
-void Insight::add_task(const TaskFinish& given, std::vector<Event>& events) {
-  TaskFinish finish = given;
-  const auto figures = ledgers_.finish(finish);
-  events.emplace_back(finish);
-  failures_.finished(finish, events);
-  full_.finished(finish, events);
-  if (not_normal_) not_normal_->finished(finish, events);
-  finished(*finish.context, false, figures, finish.time_ns, events);
+template <class>
+FindingBook& for_each_one(FindingBook& findings) {
+  return findings;
 }
 
-void Insight::add_run(const RunFinish& given, std::vector<Event>& events) {
-  RunFinish finish = given;
-  const auto figures = ledgers_.finish(finish);
-  events.emplace_back(finish);
-  failures_.finished(finish, events);
-  full_.finished(finish, events);
-  if (not_normal_) not_normal_->finished(finish, events);
-  finished(*finish.context, true, figures, finish.time_ns, events);
+template <class... D>
+std::tuple<D...> each_of(std::type_identity<std::tuple<D...>>, FindingBook& findings) {
+  return std::tuple<D...>(for_each_one<D>(findings)...);
 }
 
-void Insight::finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures,
-                       std::uint64_t time_ns, std::vector<Event>& events) {
-  slowness_.finished(context, is_run, figures, time_ns, events);
-  disks_.finished(context, is_run, figures, time_ns, events);
-  idle_.finished(context, is_run, figures, time_ns, events);
-  pipes_.finished(context, is_run, figures, time_ns, events);
-  stalls_.finished(context, is_run);
-  book_.close_task(context, is_run, time_ns, events);
+}  // namespace
+
+Insight::Insight(std::uint32_t cpus, ScopeCounts* counts, std::shared_ptr<Accounts> accounts, const FindingRules& rules)
+    : book_(accounts),
+      findings_(rules, book_, cpus, accounts),
+      ledgers_(book_, cpus, counts, accounts),
+      detectors_(each_of(std::type_identity<Detectors>(), findings_)) {
+  std::apply([this](auto&... each) { (all_.push_back(&each), ...); }, detectors_);
+}
+
+void Insight::use(std::unique_ptr<SessionHistory> history, std::uint64_t wall_offset_ns) {
+  not_normal_ = std::make_unique<NotNormal>(findings_, std::move(history), wall_offset_ns);
+  get<StallFindings>().use([this](const Context& context) { return not_normal_->pace_of(context); });
+  // What failed comes first.
+  all_.insert(all_.begin() + 2, not_normal_.get());
+}
+
+template <class Finish>
+void Insight::finished(Finish finish, std::vector<Event>& events) {
+  constexpr bool kIsRun = std::is_same_v<Finish, RunFinish>;
+  ScopeEnd over{book_.id_of(*finish.context, kIsRun), finish.context, finish.time_ns, ledgers_.finish(finish)};
+  if constexpr (kIsRun) {
+    over.run = &finish;
+  } else {
+    over.task = &finish;
+  }
+  events.emplace_back(finish);
+  for (Detector* each : all_) each->scope_ended(over, events);
+  findings_.close_task(*finish.context, kIsRun, finish.time_ns, events);
+  book_.finished(*finish.context, kIsRun);
+}
+
+void Insight::began(const RunStart& start) {
+  if (book_.saw(start)) ledgers_.began(start);
+  for (Detector* each : all_) each->run_began(start);
+}
+
+void Insight::began(const TaskStart& start) {
+  if (book_.saw(start)) ledgers_.began(start);
+  for (Detector* each : all_) each->task_began(start);
 }
 
 void Insight::began(const std::shared_ptr<const Process>& process, std::uint64_t time_ns) {
-  failures_.saw(process);
-  pipes_.saw(process);
-  stalls_.moved(*process, time_ns);
+  for (Detector* each : all_) each->process_began(process, time_ns);
 }
 
 void Insight::lived(const ProcessSpan& span, std::vector<Event>& events) {
-  slowness_.saw(span);
-  process_slowness_.saw(span, events);
-  disks_.saw(span);
-  idle_.saw(span);
-  stalls_.saw(span);
-  if (not_normal_) not_normal_->saw(span);
+  for (Detector* each : all_) each->process_lived(span, events);
 }
 
 void Insight::ended(const ProcessExit& exit, std::vector<Event>& events) {
-  if (not_normal_) not_normal_->saw(exit);
   ledgers_.saw(exit);
-  failures_.saw(exit, events);
-  full_.saw(exit);
+  for (Detector* each : all_) each->process_ended(exit, events);
   lived(spans_.ended(exit), events);
-  slowness_.saw(exit);
-  pipes_.saw(exit);
 }
 
 void Insight::snapshot(const SnapshotEnd& end, std::vector<Event>& events) {
-  if (not_normal_) not_normal_->saw(end, events);
   ledgers_.saw(end);
-  full_.saw(end, events);
-  disks_.snapshot(end.time_ns);
+  for (Detector* each : all_) each->snapshot_ended(end, events);
   ledgers_.each_living([&](const ScopeFigures& figures) {
-    slowness_.living(figures, end.time_ns, events);
-    disks_.living(figures, end.time_ns, events);
-    idle_.living(figures, end.time_ns, events);
-    pipes_.living(figures, end.time_ns, events);
-    stalls_.living(figures, end.time_ns, events);
+    for (Detector* each : all_) each->scope_lives(figures, end.time_ns, events);
   });
-  stalls_.snapshot();
 }
 
-/// What is open under a key that is no more would stay so.
 void Insight::changed(const ContextChange& change, std::vector<Event>& events) {
-  if (not_normal_) not_normal_->saw(change);
-  ledgers_.saw(change);
-  slowness_.saw(change);
-  failures_.saw(change);
-  disks_.saw(change);
-  full_.saw(change);
-  idle_.saw(change);
-  pipes_.saw(change);
-  stalls_.saw(change);
+  book_.saw(change);
+  for (Detector* each : all_) each->changed(change);
   if (change.pid) return;
-  if (change.old_task_key) book_.close_task(*change.before, false, change.time_ns, events);
-  if (change.old_run_key) book_.close_task(*change.before, true, change.time_ns, events);
+  // What is open under a key that is no more would stay so.
+  if (change.old_task_key) findings_.close_task(*change.before, false, change.time_ns, events);
+  if (change.old_run_key) findings_.close_task(*change.before, true, change.time_ns, events);
 }
 
 void Insight::end(const SessionEnd& end, std::vector<Event>& events) {
-  failures_.finish(end.time_ns, events);
-  full_.finish(end.time_ns, events);
-  if (not_normal_) not_normal_->finish(end.time_ns, events);
-  book_.close_all(end.time_ns, events);
-}
-
-template <class E>
-void Insight::begin(const E& start) {
-  if (not_normal_) not_normal_->saw(start);
-  ledgers_.saw(start);
-  failures_.saw(start);
-  idle_.saw(start);
+  for (Detector* each : all_) each->session_ends(end.time_ns, events);
+  findings_.close_all(end.time_ns, events);
 }
 
 void Insight::add(Event event, std::vector<Event>& events) {
   const EventKind kind = event.kind();
-  if (kind == EventKind::kTaskFinish) return add_task(*event.get_if<TaskFinish>(), events);
-  if (kind == EventKind::kRunFinish) return add_run(*event.get_if<RunFinish>(), events);
+  if (kind == EventKind::kTaskFinish) return finished(*event.get_if<TaskFinish>(), events);
+  if (kind == EventKind::kRunFinish) return finished(*event.get_if<RunFinish>(), events);
   if (kind == EventKind::kSessionEnd) end(*event.get_if<SessionEnd>(), events);
   events.push_back(event);
   switch (kind) {
@@ -128,28 +117,29 @@ void Insight::add(Event event, std::vector<Event>& events) {
       const auto& sample = *event.get_if<ProcessSample>();
       ledgers_.saw(sample);
       lived(spans_.sampled(sample), events);
-      return pipes_.saw(sample);
+      for (Detector* each : all_) each->process_sampled(sample);
+      return;
     }
     case EventKind::kSnapshotEnd: return snapshot(*event.get_if<SnapshotEnd>(), events);
     case EventKind::kOwnWork: return ledgers_.saw(*event.get_if<OwnWork>());
     case EventKind::kContextChange: return changed(*event.get_if<ContextChange>(), events);
-    case EventKind::kRunStart: return begin(*event.get_if<RunStart>());
-    case EventKind::kTaskStart: return begin(*event.get_if<TaskStart>());
-    case EventKind::kOomKill: {
-      const auto& kill = *event.get_if<OomKill>();
-      if (not_normal_) not_normal_->saw(kill);
-      return failures_.saw(kill);
-    }
-    case EventKind::kCgroupSample: return slowness_.saw(*event.get_if<CgroupSample>());
+    case EventKind::kRunStart: return began(*event.get_if<RunStart>());
+    case EventKind::kTaskStart: return began(*event.get_if<TaskStart>());
+    case EventKind::kOomKill:
+      for (Detector* each : all_) each->process_killed(*event.get_if<OomKill>());
+      return;
+    case EventKind::kCgroupSample:
+      for (Detector* each : all_) each->cgroup_sampled(*event.get_if<CgroupSample>());
+      return;
     case EventKind::kDeviceSample: {
       const auto& device = *event.get_if<DeviceSample>();
-      return disks_.saw(device, device.heaviest_pid ? failures_.known_process(*device.heaviest_pid) : nullptr);
+      const auto heaviest = device.heaviest_pid ? get<FailureFindings>().known_process(*device.heaviest_pid) : nullptr;
+      for (Detector* each : all_) each->device_sampled(device, heaviest);
+      return;
     }
-    case EventKind::kFileUse: {
-      const auto& use = *event.get_if<FileUse>();
-      disks_.saw(use);
-      return full_.saw(use);
-    }
+    case EventKind::kFileUse:
+      for (Detector* each : all_) each->file_used(*event.get_if<FileUse>());
+      return;
     default: return;
   }
 }

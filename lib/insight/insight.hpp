@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,6 +20,7 @@
 #include "insight/slowness_findings.hpp"
 #include "insight/stall_findings.hpp"
 #include "insight/task_ledgers.hpp"
+#include "state/book.hpp"
 #include "state/process_spans.hpp"
 
 namespace tracer::internal {
@@ -32,61 +33,48 @@ class Insight {
   /// bounds of ledgers are by what processes did.
   explicit Insight(std::uint32_t cpus, ScopeCounts* counts = nullptr,
                    std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
-                   const FindingRules& rules = FindingRules::builtin())
-      : cpus_(cpus),
-        book_(rules, accounts),
-        ledgers_(cpus, counts, accounts),
-        failures_(book_),
-        slowness_(book_, cpus),
-        process_slowness_(book_),
-        disks_(book_),
-        full_(book_),
-        idle_(book_),
-        pipes_(book_),
-        stalls_(book_) {}
+                   const FindingRules& rules = FindingRules::builtin());
   Insight(const Insight&) = delete;
   Insight& operator=(const Insight&) = delete;
 
   /// Before the first event: compares with earlier runs, and adds this one. `wall_offset_ns`: as in HostInfo.
-  void use(std::unique_ptr<SessionHistory> history, std::uint64_t wall_offset_ns) {
-    not_normal_ = std::make_unique<NotNormal>(book_, std::move(history), cpus_, wall_offset_ns);
-    stalls_.use([this](const Context& context) { return not_normal_->pace_of(context); });
-  }
+  void use(std::unique_ptr<SessionHistory> history, std::uint64_t wall_offset_ns);
   /// Before the first event: whose subordinate user ids are whose.
-  void use(UserIds user_ids) { book_.use(std::move(user_ids)); }
+  void use(UserIds user_ids) { findings_.use(std::move(user_ids)); }
   /// Before the first event: of what happens on this host now.
-  void ask_for_space(FullFileSystems::ReadSpace read = file_system_space) { full_.ask(std::move(read)); }
+  void ask_for_space(FullFileSystems::ReadSpace read = file_system_space) {
+    get<FullFileSystems>().ask(std::move(read));
+  }
   /// Appends `event`, and the findings that follow from it: before it if it is the last.
   void add(Event event, std::vector<Event>& events);
 
  private:
-  void add_task(const TaskFinish& given, std::vector<Event>& events);
-  void add_run(const RunFinish& given, std::vector<Event>& events);
-  void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,
-                std::vector<Event>& events);
+  /// In this order each event goes to them.
+  using Detectors = std::tuple<FailureFindings, FullFileSystems, SlownessFindings, ProcessSlowness, DiskFindings,
+                               IdleFindings, PipeFindings, StallFindings>;
+
+  template <class D>
+  D& get() {
+    return std::get<D>(detectors_);
+  }
+  template <class Finish>
+  void finished(Finish finish, std::vector<Event>& events);
+  void began(const RunStart& start);
+  void began(const TaskStart& start);
   void began(const std::shared_ptr<const Process>& process, std::uint64_t time_ns);
   void lived(const ProcessSpan& span, std::vector<Event>& events);
   void ended(const ProcessExit& exit, std::vector<Event>& events);
   void snapshot(const SnapshotEnd& end, std::vector<Event>& events);
   void changed(const ContextChange& change, std::vector<Event>& events);
   void end(const SessionEnd& end, std::vector<Event>& events);
-  /// A run or a task.
-  template <class E>
-  void begin(const E& start);
 
-  std::uint32_t cpus_;
-  FindingBook book_;
+  Book book_;
+  FindingBook findings_;
   TaskLedgers ledgers_;
-  FailureFindings failures_;
   ProcessSpans spans_;
-  SlownessFindings slowness_;
-  ProcessSlowness process_slowness_;
-  DiskFindings disks_;
-  FullFileSystems full_;
-  IdleFindings idle_;
-  PipeFindings pipes_;
-  StallFindings stalls_;
+  Detectors detectors_;
   std::unique_ptr<NotNormal> not_normal_;  ///< Null: without a history.
+  std::vector<Detector*> all_;             ///< These, and those of `detectors_`.
 };
 
 }  // namespace tracer::internal

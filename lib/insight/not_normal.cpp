@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <tuple>
 #include <utility>
 
 namespace tracer::internal {
@@ -17,8 +16,6 @@ constexpr std::string_view kTooLow = "request_too_low";
 constexpr std::uint64_t kNsPerS = 1'000'000'000;
 /// At the end, for what earlier ones took.
 constexpr std::chrono::milliseconds kLastLookup{1000};
-
-std::uint64_t number_of(const std::optional<Key>& key) { return key ? static_cast<std::uint64_t>(*key) : 0; }
 
 template <class Finish>
 Outcome outcome_of(const Finish& finish, bool out_of_memory) {
@@ -43,87 +40,52 @@ std::shared_ptr<const Context> step_context(const Context& context) {
 
 }  // namespace
 
-NotNormal::Id NotNormal::id_of(const Context& context, const std::optional<Key>& key) noexcept {
-  return {context.owner_uid.value_or(0), number_of(key)};
-}
-
-NotNormal::Living* NotNormal::living(const Context& context, const std::optional<Key>& key) {
-  const auto known = key ? living_.find(id_of(context, key)) : living_.end();
-  return known == living_.end() ? nullptr : &known->second;
-}
-
-std::optional<UsualPace> NotNormal::pace_of(const Context& context) const {
-  const auto known = living_.find(id_of(context, context.task_key));
-  if (!context.task_key || known == living_.end() || !known->second.usual) return std::nullopt;
-  const Expectation expected = known->second.usual->expect({});
+std::optional<UsualPace> NotNormal::pace_of(const Context& context) {
+  const Living* const known = living(context, false);
+  if (known == nullptr || !known->usual) return std::nullopt;
+  const Expectation expected = known->usual->expect({});
   if (!expected.wall_ns || !expected.cpu_ns) return std::nullopt;
   const std::uint64_t wall_ns = expected.wall_ns->median;
   return UsualPace{wall_ns, wall_ns - std::min(wall_ns, expected.cpu_ns->median), expected.wall_ns->n};
 }
 
-void NotNormal::forget(const Context& context, const std::optional<Key>& key) {
-  living_room_.give_back(user_of(context), living_.erase(id_of(context, key)));
-}
-
-void NotNormal::begin(const std::optional<Key>& key, const std::shared_ptr<const Context>& context,
-                      std::uint64_t begin_ns, bool is_task) {
-  if (!key) return;
-  if (living(*context, key) == nullptr) {
-    if (!living_room_.has(user_of(*context), 1)) return;
-    living_room_.hold(user_of(*context), 1);
-  }
-  Living& known = living_[id_of(*context, key)];
-  if (known.begin_ns == 0) known.begin_ns = begin_ns;
-  known.context = context;
+void NotNormal::begin(const Context& context, bool is_run, std::uint64_t begin_ns) {
+  Living* const known = living_.make(book_.scopes().id_of(context, is_run), context.owner_uid);
+  if (known == nullptr) return;
+  if (known->begin_ns == 0) known->begin_ns = begin_ns;
   // Without a step, it is known by its tool only, and that only at its end.
-  if (!is_task || !context->step) return;
-  known.kind = history_->kind_of(*context);
-  known.usual = nullptr;
-  history_->want(*known.kind);
+  if (is_run || !context.step) return;
+  known->kind = history_->kind_of(context);
+  known->usual = nullptr;
+  history_->want(*known->kind);
 }
 
-void NotNormal::saw(const RunStart& start) { begin(start.context->run_key, start.context, start.start_ns, false); }
-void NotNormal::saw(const TaskStart& start) { begin(start.context->task_key, start.context, start.start_ns, true); }
-
-void NotNormal::saw(const ProcessExit& exit) {
+void NotNormal::process_ended(const ProcessExit& exit, std::vector<Event>&) {
   const Context& context = *exit.process->context;
   if (context.engine_own) return;
   const Program& program = *exit.process->program;
   const auto tool = program.tool ? program.tool : program.comm;
   if (!tool) return;
-  for (const auto& key : {context.task_key, context.run_key}) {
-    Living* const known = living(context, key);
+  for (const bool is_run : {false, true}) {
+    Living* const known = living(context, is_run);
     if (known == nullptr || (known->tools.size() >= kMostTools && !known->tools.contains(*tool))) continue;
     known->tools[*tool] += exit.account.cpu_ns.value_or(0);
   }
 }
 
-void NotNormal::saw(const OomKill& kill) {
-  const Context& context = *kill.process->context;
-  for (const auto& key : {context.task_key, context.run_key})
-    if (Living* const known = living(context, key)) known->out_of_memory = true;
+void NotNormal::process_killed(const OomKill& kill) {
+  for (const bool is_run : {false, true})
+    if (Living* const known = living(*kill.process->context, is_run)) known->out_of_memory = true;
 }
 
-void NotNormal::saw(const ProcessSpan& span) {
+void NotNormal::process_lived(const ProcessSpan& span, std::vector<Event>&) {
   if (span.change.read_bytes == 0) return;
-  const Context& context = *span.process->context;
-  if (Living* const known = living(context, context.task_key)) known->read_bytes += span.change.read_bytes;
+  if (Living* const known = living(*span.process->context, false)) known->read_bytes += span.change.read_bytes;
 }
 
-void NotNormal::saw(const ContextChange& change) {
-  if (change.pid) return;
-  // Its owner may be another, too.
-  for (const auto key : {&Context::run_key, &Context::task_key}) {
-    const auto& [before, after] = std::tie(*change.before, *change.after);
-    if (!(before.*key) || !(after.*key) || id_of(before, before.*key) == id_of(after, after.*key)) continue;
-    auto node = living_.extract(id_of(before, before.*key));
-    if (node.empty()) continue;
-    node.key() = id_of(after, after.*key);
-    living_room_.give_back(user_of(before), 1);
-    if (living_.insert(std::move(node)).inserted) living_room_.hold(user_of(after), 1);
-  }
-  if (change.after->task_key && living(*change.after, change.after->task_key) != nullptr)
-    begin(change.after->task_key, change.after, 0, true);
+/// Its kind may be another.
+void NotNormal::changed(const ContextChange& change) {
+  if (!change.pid && living(*change.after, false) != nullptr) begin(*change.after, false, 0);
 }
 
 /// Far from the middle, far from the usual spread, and by an amount that somebody cares about.
@@ -175,24 +137,26 @@ void NotNormal::report_above(std::string_view code, const std::shared_ptr<const 
   book_.report(draft, end_ns, events);
 }
 
-/// While it runs, what it will have read is not known: it must be slow for any input, and for what it has read.
-void NotNormal::saw(const SnapshotEnd& snapshot, std::vector<Event>& events) {
+void NotNormal::snapshot_ended(const SnapshotEnd& snapshot, std::vector<Event>& events) {
   report_problem(snapshot.time_ns, events);
   compare_waiting(events);
-  for (auto& [key, each] : living_) {
-    if (!each.kind || each.begin_ns == 0 || snapshot.time_ns <= each.begin_ns) continue;
-    if (!each.usual) {
-      each.usual = history_->usual(*each.kind);
-      if (!each.usual) continue;
-      each.usual_wall = each.usual->expect({}).wall_ns;
-    }
-    const std::uint64_t wall_ns = snapshot.time_ns - each.begin_ns;
-    if (!each.usual_wall || !is_slow(wall_ns, *each.usual_wall) || each.usual->is_beyond(each.read_bytes)) continue;
-    const auto by_input = each.usual->expect(each.read_bytes).wall_ns;
-    if (by_input && is_slow(wall_ns, *by_input))
-      report_slow({{}, each.context, each.begin_ns, snapshot.time_ns, false}, *each.usual_wall, false, {}, events);
-  }
   history_->write_sometimes(snapshot.time_ns);
+}
+
+/// While it runs, what it will have read is not known: it must be slow for any input, and for what it has read.
+void NotNormal::scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+  Living* const known = living_.find(figures.id);
+  if (known == nullptr || !known->kind || known->begin_ns == 0 || time_ns <= known->begin_ns) return;
+  if (!known->usual) {
+    known->usual = history_->usual(*known->kind);
+    if (!known->usual) return;
+    known->usual_wall = known->usual->expect({}).wall_ns;
+  }
+  const std::uint64_t wall_ns = time_ns - known->begin_ns;
+  if (!known->usual_wall || !is_slow(wall_ns, *known->usual_wall) || known->usual->is_beyond(known->read_bytes)) return;
+  const auto by_input = known->usual->expect(known->read_bytes).wall_ns;
+  if (by_input && is_slow(wall_ns, *by_input))
+    report_slow({{}, figures.context, known->begin_ns, time_ns, false}, *known->usual_wall, false, {}, events);
 }
 
 template <class Finish>
@@ -209,7 +173,7 @@ PastTask NotNormal::past_of(const Finish& finish, const Living* known) const {
   past.end_time_s = (finish.end_ns + wall_offset_ns_) / kNsPerS;
   past.outcome = outcome_of(finish, known != nullptr && known->out_of_memory);
   past.attempt = context.attempt.value_or(1);
-  past.cpus = cpus_;
+  past.cpus = book_.cpus();
   past.wall_ns = finish.end_ns - std::min(finish.begin_ns, finish.end_ns);
   past.cpu_ns = finish.totals.account.cpu_ns;
   past.peak_bytes = finish.totals.peak_bytes ? finish.totals.peak_bytes : finish.totals.peak_at_least_bytes;
@@ -284,7 +248,7 @@ void NotNormal::judge_request(const TaskFinish& finish, const PastTask& past, st
 
 void NotNormal::add_to_step(const TaskFinish& finish, const PastTask& past) {
   if (!finish.context->step || past.outcome != Outcome::kSucceeded) return;
-  const auto key = std::pair(number_of(finish.context->run_key), past.kind);
+  const auto key = std::pair(book_.scopes().id_of(*finish.context, true), past.kind);
   if (!steps_.contains(key) && !steps_room_.has(user_of(*finish.context), 1)) return;
   Step& step = steps_[key];
   if (!step.context) {
@@ -339,10 +303,10 @@ void NotNormal::judge_step(const Step& step, const UsualOfKind& usual, std::uint
   book_.report(draft, time_ns, events);
 }
 
-/// Of a run that is over, of all without a key, and of those whose kind was not known yet.
-void NotNormal::judge_steps(const std::optional<Key>& run_key, std::uint64_t time_ns, std::vector<Event>& events) {
+/// Of a run that is over, of all where none is named, and of those whose kind was not known yet.
+void NotNormal::judge_steps(const std::optional<ScopeId>& run, std::uint64_t time_ns, std::vector<Event>& events) {
   std::erase_if(steps_, [&](const auto& each) {
-    if (run_key && each.first.first != number_of(run_key)) return false;
+    if (run && each.first.first != *run) return false;
     history_->want(each.second.kind);
     ended_steps_.push_back(each.second);
     return true;
@@ -356,9 +320,14 @@ void NotNormal::judge_steps(const std::optional<Key>& run_key, std::uint64_t tim
   });
 }
 
-void NotNormal::finished(const TaskFinish& finish, std::vector<Event>& events) {
-  if (!finish.context->task_key) return;
-  const Living* const known = living(*finish.context, finish.context->task_key);
+void NotNormal::scope_ended(const ScopeEnd& end, std::vector<Event>& events) {
+  if (key_of(*end.context, end.is_run()) == 0) return;
+  const Living* const known = living_.find(end.id);
+  end.is_run() ? run_ended(end.id, *end.run, known, events) : task_ended(*end.task, known, events);
+  living_.erase(end.id);
+}
+
+void NotNormal::task_ended(const TaskFinish& finish, const Living* known, std::vector<Event>& events) {
   PastTask past = past_of(finish, known);
   past.task_key = to_string(*finish.context->task_key);
   past.requested_millicpus = finish.requested.millicpus;
@@ -368,12 +337,9 @@ void NotNormal::finished(const TaskFinish& finish, std::vector<Event>& events) {
   judge_request(finish, past, events);
   add_to_step(finish, past);
   history_->add(std::move(past));
-  forget(*finish.context, finish.context->task_key);
 }
 
-void NotNormal::finished(const RunFinish& finish, std::vector<Event>& events) {
-  if (!finish.context->run_key) return;
-  const Living* const known = living(*finish.context, finish.context->run_key);
+void NotNormal::run_ended(ScopeId id, const RunFinish& finish, const Living* known, std::vector<Event>& events) {
   PastTask past = past_of(finish, known);
   HistoryRun run;
   run.run_key = past.run_key;
@@ -389,8 +355,7 @@ void NotNormal::finished(const RunFinish& finish, std::vector<Event>& events) {
     compare({past, finish.context, std::min(finish.begin_ns, finish.end_ns), finish.end_ns, true}, events);
     history_->add(std::move(past));
   }
-  judge_steps(finish.context->run_key, finish.end_ns, events);
-  forget(*finish.context, finish.context->run_key);
+  judge_steps(id, finish.end_ns, events);
 }
 
 void NotNormal::report_problem(std::uint64_t time_ns, std::vector<Event>& events) {
@@ -403,7 +368,7 @@ void NotNormal::report_problem(std::uint64_t time_ns, std::vector<Event>& events
   book_.report(draft, time_ns, events);
 }
 
-void NotNormal::finish(std::uint64_t time_ns, std::vector<Event>& events) {
+void NotNormal::session_ends(std::uint64_t time_ns, std::vector<Event>& events) {
   judge_steps(std::nullopt, time_ns, events);
   if (!waiting_.empty() || !ended_steps_.empty()) history_->settle(kLastLookup);
   compare_waiting(events);

@@ -11,53 +11,47 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include <tracer/event.hpp>
 
 #include "base/fair_room.hpp"
 #include "history/session_history.hpp"
-#include "insight/finding_book.hpp"
+#include "insight/detector.hpp"
 #include "insight/stall_findings.hpp"
-#include "state/process_spans.hpp"
+#include "insight/works.hpp"
 
 namespace tracer::internal {
 
 /// Findings about what is not as in earlier runs; and adds the session's tasks and runs to the history. Bounded: by
 /// what lives, and by the constants below.
-class NotNormal {
+class NotNormal : public Detector {
  public:
   /// `wall_offset_ns` turns the boot clock into Unix time.
-  NotNormal(FindingBook& book, std::unique_ptr<SessionHistory> history, std::uint32_t cpus,
-            std::uint64_t wall_offset_ns)
-      : book_(book), history_(std::move(history)), cpus_(cpus), wall_offset_ns_(wall_offset_ns) {}
+  NotNormal(FindingBook& book, std::unique_ptr<SessionHistory> history, std::uint64_t wall_offset_ns)
+      : book_(book), history_(std::move(history)), wall_offset_ns_(wall_offset_ns), living_(book) {}
 
   /// What earlier tasks of the kind of this one took, as far as it lives and they are known.
-  std::optional<UsualPace> pace_of(const Context& context) const;
-  void saw(const RunStart& start);
-  void saw(const TaskStart& start);
-  void saw(const ProcessExit& exit);
-  void saw(const OomKill& kill);
-  void saw(const ProcessSpan& span);
-  void saw(const ContextChange& change);
-  void saw(const SnapshotEnd& snapshot, std::vector<Event>& events);
-  /// Before its findings are closed.
-  void finished(const TaskFinish& finish, std::vector<Event>& events);
-  void finished(const RunFinish& finish, std::vector<Event>& events);
-  /// The session ends.
-  void finish(std::uint64_t time_ns, std::vector<Event>& events);
+  std::optional<UsualPace> pace_of(const Context& context);
+  void run_began(const RunStart& start) override { begin(*start.context, true, start.start_ns); }
+  void task_began(const TaskStart& start) override { begin(*start.context, false, start.start_ns); }
+  void changed(const ContextChange& change) override;
+  void process_ended(const ProcessExit& exit, std::vector<Event>& events) override;
+  void process_killed(const OomKill& kill) override;
+  void process_lived(const ProcessSpan& span, std::vector<Event>& events) override;
+  void snapshot_ended(const SnapshotEnd& snapshot, std::vector<Event>& events) override;
+  void scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) override;
+  void scope_ended(const ScopeEnd& end, std::vector<Event>& events) override;
+  void session_ends(std::uint64_t time_ns, std::vector<Event>& events) override;
 
  private:
-  /// For all users, as are the next two; one alone may hold half of it.
-  static constexpr std::size_t kMostLiving = 65536;
   static constexpr std::size_t kMostTools = 64;  ///< Of one task.
+  /// For all users, as is the next; one alone may hold half of it.
   static constexpr std::size_t kMostSteps = 8192;
   static constexpr std::size_t kMostWaiting = 8192;
 
   /// A run or task that has begun and not finished.
   struct Living {
-    std::shared_ptr<const Context> context = Process::no_context();
     std::uint64_t begin_ns = 0;
     std::optional<TaskKind> kind = {};              ///< Absent: it is known at its end only.
     std::shared_ptr<const UsualOfKind> usual = {};  ///< Null: it has not come yet.
@@ -85,15 +79,9 @@ class NotNormal {
     std::uint64_t used_millicpus = 0;
   };
 
-  /// A run or task: two users may give the same key.
-  using Id = std::pair<uid_t, std::uint64_t>;
-
   uid_t user_of(const Context& context) const { return book_.accounts()->user_of(context.owner_uid); }
-  void forget(const Context& context, const std::optional<Key>& key);
-  static Id id_of(const Context& context, const std::optional<Key>& key) noexcept;
-  Living* living(const Context& context, const std::optional<Key>& key);
-  void begin(const std::optional<Key>& key, const std::shared_ptr<const Context>& context, std::uint64_t begin_ns,
-             bool is_task);
+  Living* living(const Context& context, bool is_run) { return living_.find(book_.scopes().id_of(context, is_run)); }
+  void begin(const Context& context, bool is_run, std::uint64_t begin_ns);
   bool is_slow(std::uint64_t wall_ns, const Usual& usual) const;
   bool is_above(std::string_view code, std::uint64_t bytes, const Usual& usual) const;
   /// `over`: of one that has ended. `severity`: as in FindingDraft.
@@ -110,19 +98,19 @@ class NotNormal {
   void compare_waiting(std::vector<Event>& events);
   void judge_request(const TaskFinish& finish, const PastTask& past, std::vector<Event>& events);
   void add_to_step(const TaskFinish& finish, const PastTask& past);
-  void judge_steps(const std::optional<Key>& run_key, std::uint64_t time_ns, std::vector<Event>& events);
+  void judge_steps(const std::optional<ScopeId>& run, std::uint64_t time_ns, std::vector<Event>& events);
   void judge_step(const Step& step, const UsualOfKind& usual, std::uint64_t time_ns, std::vector<Event>& events);
+  void task_ended(const TaskFinish& finish, const Living* known, std::vector<Event>& events);
+  void run_ended(ScopeId id, const RunFinish& finish, const Living* known, std::vector<Event>& events);
   void report_problem(std::uint64_t time_ns, std::vector<Event>& events);
 
   FindingBook& book_;
   std::unique_ptr<SessionHistory> history_;
-  std::uint32_t cpus_;
   std::uint64_t wall_offset_ns_;
   std::deque<Ended> waiting_;
   std::vector<Step> ended_steps_;  ///< Of runs that are over; likewise.
-  std::map<Id, Living> living_;
-  std::map<std::pair<std::uint64_t, TaskKind>, Step> steps_;  ///< By the key of the run, 0 for none, and the kind.
-  FairRoom living_room_{kMostLiving};
+  Works<Living> living_;
+  std::map<std::pair<ScopeId, TaskKind>, Step> steps_;  ///< By run and kind.
   FairRoom waiting_room_{kMostWaiting};
   FairRoom steps_room_{kMostSteps};  ///< For those that have ended, too.
 };

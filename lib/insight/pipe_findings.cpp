@@ -30,11 +30,11 @@ void PipeFindings::saw(Work& work, const Process& process) {
   work.ended.saw(process, book_.is_own(process) ? process.program->tool : std::string(kAnothersProgram));
 }
 
-void PipeFindings::saw(const std::shared_ptr<const Process>& process) {
+void PipeFindings::process_began(const std::shared_ptr<const Process>& process, std::uint64_t) {
   if (Work* work = works_.make(*process)) saw(*work, *process);
 }
 
-void PipeFindings::saw(const ProcessSample& sample) {
+void PipeFindings::process_sampled(const ProcessSample& sample) {
   Work* work = works_.make(*sample.process);
   if (work == nullptr) return;
   const auto known = work->living.find(sample.process->pid);
@@ -45,7 +45,7 @@ void PipeFindings::saw(const ProcessSample& sample) {
   work->living.insert_or_assign(sample.process->pid, pipe_use_of(sample));
 }
 
-void PipeFindings::saw(const ProcessExit& exit) {
+void PipeFindings::process_ended(const ProcessExit& exit, std::vector<Event>&) {
   Work* work = works_.make(*exit.process);
   if (work == nullptr) return;
   saw(*work, *exit.process);
@@ -57,12 +57,7 @@ void PipeFindings::saw(const ProcessExit& exit) {
 void PipeFindings::look(const ScopeFigures& figures, const PipeGraph& graph, std::uint64_t time_ns,
                         std::vector<Event>& events) {
   const std::uint64_t wall_ns = figures.now_ns - std::min(figures.begin_ns, figures.now_ns);
-  FindingDraft draft;
-  draft.code = kCode;
-  draft.subject = figures.is_run ? "run" : "task";
-  draft.context = figures.context;
-  draft.first_ns = figures.begin_ns;
-  draft.last_ns = figures.now_ns;
+  FindingDraft draft = draft_of(kCode, figures);
   // Those that waited longest come first.
   for (const Pipeline& pipe : graph.pipelines()) {
     const std::uint64_t share = whole_percent(pipe.others_share);
@@ -77,7 +72,6 @@ void PipeFindings::look(const ScopeFigures& figures, const PipeGraph& graph, std
                       figure("bottleneck_percent", whole_percent(pipe.bottleneck_share), "percent"),
                       figure("waited_ns", pipe.waited_ns, "ns"),
                       figure("wall_ns", wall_ns, "ns")};
-    draft.closed = figures.finished;
     if (!draft.closed) draft.confidence = "medium";
     book_.report(draft, time_ns, events);
     return;
@@ -85,9 +79,9 @@ void PipeFindings::look(const ScopeFigures& figures, const PipeGraph& graph, std
   book_.close(kCode, draft.subject, *draft.context, nullptr, time_ns, events);
 }
 
-void PipeFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+void PipeFindings::scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
   if (figures.is_run && figures.by_tasks) return;
-  Work* const known = works_.find(*figures.context, figures.is_run);
+  Work* const known = works_.find(figures.id);
   if (known == nullptr || figures.now_ns < figures.begin_ns + least_wall_ns_) return;
   Work& work = *known;
   if (figures.now_ns < work.looked_ns + kBetweenLooks_ns) return;
@@ -100,12 +94,11 @@ void PipeFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, st
   look(figures, graph, time_ns, events);
 }
 
-void PipeFindings::finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures,
-                            std::uint64_t time_ns, std::vector<Event>& events) {
-  const Work* const known = works_.find(context, is_run);
+void PipeFindings::scope_ended(const ScopeEnd& end, std::vector<Event>& events) {
+  const Work* const known = works_.find(end.id);
   if (known == nullptr) return;
-  if (figures && !(is_run && figures->by_tasks)) look(*figures, known->ended, time_ns, events);
-  works_.erase(context, is_run);
+  if (end.figures && !end.figures->by_tasks) look(*end.figures, known->ended, end.time_ns, events);
+  works_.erase(end.id);
 }
 
 }  // namespace tracer::internal

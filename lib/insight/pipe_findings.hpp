@@ -9,26 +9,22 @@
 
 #include <tracer/event.hpp>
 
-#include "insight/finding_book.hpp"
-#include "insight/task_ledgers.hpp"
+#include "insight/detector.hpp"
 #include "insight/works.hpp"
 #include "state/pipe_graph.hpp"
 
 namespace tracer::internal {
 
 /// Findings about the stage of a pipe that the others wait for, in a task, or a run without tasks. Bounded: as Works.
-class PipeFindings {
+class PipeFindings : public Detector {
  public:
   explicit PipeFindings(FindingBook& book);
 
-  void saw(const std::shared_ptr<const Process>& process);
-  void saw(const ProcessSample& sample);
-  void saw(const ProcessExit& exit);
-  void saw(const ContextChange& change) { works_.saw(change); }
-  /// At a snapshot, of one that lives.
-  void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
-  void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,
-                std::vector<Event>& events);
+  void process_began(const std::shared_ptr<const Process>& process, std::uint64_t time_ns) override;
+  void process_sampled(const ProcessSample& sample) override;
+  void process_ended(const ProcessExit& exit, std::vector<Event>& events) override;
+  void scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) override;
+  void scope_ended(const ScopeEnd& end, std::vector<Event>& events) override;
 
  private:
   struct Work {

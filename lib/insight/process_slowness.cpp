@@ -34,7 +34,7 @@ ProcessSlowness::ProcessSlowness(FindingBook& book) : book_(book) {
                    limit("network_dropped", "most_percent"), limit("network_dropped", "least_wait_percent")};
 }
 
-void ProcessSlowness::saw(const ProcessSpan& span, std::vector<Event>& events) {
+void ProcessSlowness::process_lived(const ProcessSpan& span, std::vector<Event>& events) {
   if (work_key(*span.process->context) == 0 || span.process->context->engine_own) return;
   look_at_locks(span, events);
   look_at_pieces(span, events);

@@ -8,18 +8,17 @@
 
 #include <tracer/event.hpp>
 
-#include "insight/finding_book.hpp"
-#include "state/process_spans.hpp"
+#include "insight/detector.hpp"
 
 namespace tracer::internal {
 
 /// Findings about what slows down one process of a run or task: threads that wait for each other, data in tiny pieces,
 /// a connection that became slow. Bounded: by what lives.
-class ProcessSlowness {
+class ProcessSlowness : public Detector {
  public:
   explicit ProcessSlowness(FindingBook& book);
 
-  void saw(const ProcessSpan& span, std::vector<Event>& events);
+  void process_lived(const ProcessSpan& span, std::vector<Event>& events) override;
 
  private:
   /// Of what came through the network, in windows.

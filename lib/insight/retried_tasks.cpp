@@ -44,7 +44,8 @@ void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, st
                                                    .add_known(context.step)
                                                    .add(context.task.value_or(context.task_id.value_or("")))
                                                    .key());
-  const auto run = static_cast<std::uint64_t>(*context.run_key);
+  const ScopeId run = book_.scopes().id_of(context, true);
+  if (run == ScopeId::kNone) return;
   Attempts* attempts = attempts_.find(run);
   const auto known = attempts == nullptr ? Attempts::iterator() : attempts->find(name);
   const Attempt* const last = attempts == nullptr || known == attempts->end() ? nullptr : &known->second;
@@ -75,9 +76,10 @@ void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, st
   attempts->insert_or_assign(name, attempt);
 }
 
-void RetriedTasks::rename(std::uint64_t from_run, std::uint64_t to_run) {
-  auto both = attempts_.rename(from_run, to_run);
-  if (both) attempts_.find(to_run)->merge(*both);
+void RetriedTasks::gone(ScopeId run, ScopeId into) {
+  if (into == ScopeId::kNone) return attempts_.erase(run);
+  auto both = attempts_.rename(run, into);
+  if (both) attempts_.find(into)->merge(*both);
 }
 
 }  // namespace tracer::internal

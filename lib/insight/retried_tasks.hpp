@@ -17,13 +17,16 @@ namespace tracer::internal {
 /// Finds tasks whose attempts fail alike.
 class RetriedTasks {
  public:
-  explicit RetriedTasks(FindingBook& book) : book_(book), attempts_(kMostBytes, {}, book.accounts()) {}
+  explicit RetriedTasks(FindingBook& book) : book_(book), attempts_(kMostBytes, {}, book.accounts()) {
+    book.scopes().when_gone([this](ScopeId id, ScopeId into) { gone(id, into); });
+  }
 
   /// `ran_out_of_memory`: the kernel killed a process of it for that; more memory may be all that it needs.
   void finished(const TaskFinish& finish, bool ran_out_of_memory, std::vector<Event>& events);
-  void rename(std::uint64_t from_run, std::uint64_t to_run);
 
  private:
+  void gone(ScopeId run, ScopeId into);
+
   static constexpr std::size_t kMostBytes = 4u << 20;
   struct Attempt {
     std::optional<std::int32_t> exit_code;
@@ -38,7 +41,7 @@ class RetriedTasks {
   FindingBook& book_;
   /// The last ones that failed, by hashes of their tasks' names.
   using Attempts = std::map<std::uint64_t, Attempt>;
-  Bounded<std::uint64_t, Attempts> attempts_;  ///< By run.
+  Bounded<ScopeId, Attempts> attempts_;  ///< By run.
 };
 
 }  // namespace tracer::internal

@@ -37,9 +37,9 @@ std::string cpus_text(std::uint64_t millicpus) {
 
 }  // namespace
 
-SlownessFindings::SlownessFindings(FindingBook& book, std::uint32_t cpus)
+SlownessFindings::SlownessFindings(FindingBook& book)
     : book_(book),
-      cpus_(std::max(cpus, 1U)),
+      cpus_(std::max(book.cpus(), 1U)),
       most_short_life_ns_(limit("many_short_processes", "most_life_ns")),
       works_(book),
       limit_millicpus_(kMostBytesOfLimits, {}, book.accounts()) {
@@ -50,7 +50,7 @@ SlownessFindings::SlownessFindings(FindingBook& book, std::uint32_t cpus)
                   limit(kCodes[i], "least_percent"), limit(kCodes[i], "least_percent_beside")};
 }
 
-void SlownessFindings::saw(const ProcessSpan& span) {
+void SlownessFindings::process_lived(const ProcessSpan& span, std::vector<Event>&) {
   all_.cpu_ns += span.change.cpu_ns;
   all_.queued_ns += span.change.queued_ns;
   Work* const known = works_.make(*span.process);
@@ -81,10 +81,10 @@ void SlownessFindings::saw(const ProcessSpan& span) {
   take(work.usage.busiest, span.change.cpu_ns);
 }
 
-void SlownessFindings::saw(const ProcessExit& exit) {
+void SlownessFindings::process_ended(const ProcessExit& exit, std::vector<Event>&) {
   const std::uint64_t life_ns = exit.end_ns - std::min(exit.begin_ns, exit.end_ns);
   if (life_ns > most_short_life_ns_ || exit.attached_ns) return;
-  Work* const known = works_.find(*exit.process);
+  Work* const known = works_.make(*exit.process);
   if (known == nullptr) return;
   Work& work = *known;
   ++work.short_lives;
@@ -93,24 +93,13 @@ void SlownessFindings::saw(const ProcessExit& exit) {
   if (work.short_tools.size() < kMostShortTools || work.short_tools.contains(tool)) ++work.short_tools[tool];
 }
 
-void SlownessFindings::saw(const CgroupSample& sample) {
+void SlownessFindings::cgroup_sampled(const CgroupSample& sample) {
   if (!sample.cgroup->id) return;
   if (!sample.cpu_limit_millicpus) {
     limit_millicpus_.erase(*sample.cgroup->id);
   } else {
     limit_millicpus_.put(*sample.cgroup->id, std::nullopt, 0, *sample.cpu_limit_millicpus);
   }
-}
-
-FindingDraft SlownessFindings::draft_of(std::string_view code, const Scope& scope, const Most& most) const {
-  FindingDraft draft;
-  draft.code = code;
-  draft.subject = scope.figures.is_run ? "run" : "task";
-  draft.context = scope.figures.context;
-  draft.process = most.process;
-  draft.first_ns = scope.figures.begin_ns;
-  draft.last_ns = scope.figures.now_ns;
-  return draft;
 }
 
 void SlownessFindings::decide(FindingDraft draft, bool holds, bool holds_no_more, const Scope& scope) {
@@ -142,7 +131,7 @@ void SlownessFindings::look_at_waits(const Scope& scope) {
     const std::uint64_t least = i == largest ? cause.least_percent : cause.least_percent_beside;
     const bool is_normal = most.process && most.process->program->tool &&
                            book_.rules().is_normal(cause.code, *most.process->program->tool);
-    FindingDraft draft = draft_of(cause.code, scope, most);
+    FindingDraft draft = draft_of(cause.code, scope.figures, most.process);
     const std::uint64_t sure_ns = at_most[i] - std::min(at_most[i], unclear_ns(ledger) + pages_ns);
     draft.confidence = percent(sure_ns, scope.wall_ns) >= cause.least_percent ? "high" : "medium";
     draft.evidence = {figure("wait_ns", waits[i], "ns"), figure("wall_ns", scope.wall_ns, "ns"),
@@ -189,7 +178,7 @@ void SlownessFindings::look_at_queue(const Scope& scope) {
       more_than(all_wanted, host_millicpus()) && got_most_of(millicpus(all.cpu_ns, since_ns), host_millicpus());
   for (const std::string_view code : {"oversubscribed", "cpu_contention"}) {
     const bool itself = code == "oversubscribed";
-    FindingDraft draft = draft_of(code, scope, work.most_threads);
+    FindingDraft draft = draft_of(code, scope.figures, work.most_threads.process);
     draft.evidence = {figure("queued_ns", work.sums.queued_ns, "ns"),
                       figure("cpu_ns", work.sums.cpu_ns, "ns"),
                       figure("wall_ns", scope.wall_ns, "ns"),
@@ -227,7 +216,7 @@ void SlownessFindings::look_at_usage(const Scope& scope) {
   }
   const std::uint64_t tail_ns = usage.serial_since_ns == 0 ? 0 : now_ns - std::min(usage.serial_since_ns, now_ns);
   const std::uint64_t share = percent(tail_ns, scope.wall_ns);
-  FindingDraft draft = draft_of("serial_tail", scope, busiest);
+  FindingDraft draft = draft_of("serial_tail", scope.figures, busiest.process);
   draft.first_ns = usage.serial_since_ns == 0 ? scope.figures.now_ns : usage.serial_since_ns;
   draft.confidence = "medium";
   draft.evidence = {figure("tail_ns", tail_ns, "ns"), figure("wall_ns", scope.wall_ns, "ns"),
@@ -247,7 +236,7 @@ void SlownessFindings::look_at_usage(const Scope& scope) {
 
 void SlownessFindings::look_at_short_lives(const Scope& scope) {
   const Work& work = scope.work;
-  FindingDraft draft = draft_of("many_short_processes", scope, {});
+  FindingDraft draft = draft_of("many_short_processes", scope.figures);
   const bool holds = scope.wall_ns >= limit(draft.code, "least_wall_ns") &&
                      work.short_lives >= limit(draft.code, "least_processes") &&
                      percent(work.short_ns, scope.wall_ns) >= limit(draft.code, "least_percent");
@@ -265,29 +254,24 @@ void SlownessFindings::look_at_short_lives(const Scope& scope) {
   decide(std::move(draft), holds, false, scope);
 }
 
-void SlownessFindings::look(const ScopeFigures& figures, Work& work, std::uint64_t time_ns,
-                            std::vector<Event>& events) {
-  if (figures.now_ns <= figures.begin_ns) return;
-  const Scope scope{figures, work, time_ns, events, figures.now_ns - figures.begin_ns};
+/// The tasks of a run speak for it.
+void SlownessFindings::look(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+  Work* const work = works_.find(figures.id);
+  if (work == nullptr || (figures.is_run && figures.by_tasks) || figures.now_ns <= figures.begin_ns) return;
+  const Scope scope{figures, *work, time_ns, events, figures.now_ns - figures.begin_ns};
   look_at_waits(scope);
   look_at_queue(scope);
   look_at_usage(scope);
   look_at_short_lives(scope);
 }
 
-void SlownessFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
-  // Its tasks speak for it.
-  if (figures.is_run && figures.by_tasks) return;
-  Work* const known = works_.find(*figures.context, figures.is_run);
-  if (known != nullptr) look(figures, *known, time_ns, events);
+void SlownessFindings::scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+  look(figures, time_ns, events);
 }
 
-void SlownessFindings::finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures,
-                                std::uint64_t time_ns, std::vector<Event>& events) {
-  Work* const known = works_.find(context, is_run);
-  if (known == nullptr) return;
-  if (figures && !(is_run && figures->by_tasks)) look(*figures, *known, time_ns, events);
-  works_.erase(context, is_run);
+void SlownessFindings::scope_ended(const ScopeEnd& end, std::vector<Event>& events) {
+  if (end.figures) look(*end.figures, end.time_ns, events);
+  works_.erase(end.id);
 }
 
 }  // namespace tracer::internal

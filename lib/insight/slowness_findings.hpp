@@ -11,29 +11,22 @@
 
 #include <tracer/event.hpp>
 
-#include "insight/finding_book.hpp"
-#include "insight/task_ledgers.hpp"
+#include "insight/detector.hpp"
 #include "insight/works.hpp"
-#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 
 /// Findings about what kept a task, or a run without tasks, from being faster, as a whole: its waits, CPUs that it did
 /// not get or did not use, processes too short to be worth their start. Bounded: as Works, and by the constants below.
-class SlownessFindings {
+class SlownessFindings : public Detector {
  public:
-  /// On this many CPUs.
-  SlownessFindings(FindingBook& book, std::uint32_t cpus);
+  explicit SlownessFindings(FindingBook& book);
 
-  void saw(const ProcessSpan& span);
-  void saw(const ProcessExit& exit);
-  void saw(const CgroupSample& sample);
-  void saw(const ContextChange& change) { works_.saw(change); }
-  /// At a snapshot, of one that lives.
-  void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
-  /// At its end. Without figures: part of it is not known.
-  void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,
-                std::vector<Event>& events);
+  void process_lived(const ProcessSpan& span, std::vector<Event>& events) override;
+  void process_ended(const ProcessExit& exit, std::vector<Event>& events) override;
+  void cgroup_sampled(const CgroupSample& sample) override;
+  void scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) override;
+  void scope_ended(const ScopeEnd& end, std::vector<Event>& events) override;
 
  private:
   static constexpr std::size_t kMostShortTools = 64;  ///< Of one task or run.
@@ -90,12 +83,11 @@ class SlownessFindings {
     std::uint64_t wall_ns;
   };
 
-  void look(const ScopeFigures& figures, Work& work, std::uint64_t time_ns, std::vector<Event>& events);
+  void look(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
   void look_at_waits(const Scope& scope);
   void look_at_queue(const Scope& scope);
   void look_at_usage(const Scope& scope);
   void look_at_short_lives(const Scope& scope);
-  FindingDraft draft_of(std::string_view code, const Scope& scope, const Most& most) const;
   /// Reports it if `holds`, and if it is open and `holds_no_more`, for the last time.
   void decide(FindingDraft draft, bool holds, bool holds_no_more, const Scope& scope);
   std::uint64_t host_millicpus() const noexcept { return std::uint64_t{cpus_} * 1000; }

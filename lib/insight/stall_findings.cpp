@@ -73,15 +73,7 @@ void StallFindings::moved(const Process& process, std::uint64_t time_ns) {
   if (Work* work = works_.make(process)) work->moved_ns = std::max(work->moved_ns, time_ns);
 }
 
-void StallFindings::saw(const ContextChange& change) {
-  works_.saw(change);
-  for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
-    for (auto& [pid, member] : members_)
-      if (member.work == from) member.work = to;
-  });
-}
-
-void StallFindings::saw(const ProcessSpan& span) {
+void StallFindings::process_lived(const ProcessSpan& span, std::vector<Event>&) {
   const Process& process = *span.process;
   if (span.ended) {
     members_.erase(process.pid);
@@ -105,13 +97,13 @@ void StallFindings::saw(const ProcessSpan& span) {
   const bool pieces =
       change.switches > 0 && (wait == nullptr || wait->name == "network" || wait->name == "disk" ||
                               wait->name == "local_socket" || wait->name == "pipe_read" || wait->name == "pipe_write");
+  const ScopeId scope = book_.scopes().id_of(*process.context);
   const bool moves = is_new || !span.total.known || wait == nullptr || pieces || change.read_bytes > 0 ||
                      change.written_bytes > 0 || change.network_bytes > 0 ||
-                     percent(change.cpu_ns, span.to_ns - span.from_ns) >= most_cpu_percent_ ||
-                     member.work != work_key(*process.context);
+                     percent(change.cpu_ns, span.to_ns - span.from_ns) >= most_cpu_percent_ || member.scope != scope;
   if (moves) member.quiet_since_ns = span.to_ns;
   member.start_ns = process.start_ns;
-  member.work = work_key(*process.context);
+  member.scope = scope;
   member.snapshot = snapshot_;
   member.waits_for = wait == nullptr ? std::string_view() : wait->name;
   member.peer_pid = member.waits_for == "pipe_read"    ? span.pipe_read_peer_pid.value_or(0)
@@ -179,9 +171,7 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
                            std::uint64_t since_ns, std::uint64_t time_ns, std::vector<Event>& events) {
   const std::uint64_t still_ns = time_ns - std::min(since_ns, time_ns);
   if (still_ns < std::min({least_ns_, least_circle_ns_, least_with_past_ns_})) return;
-  FindingDraft draft;
-  draft.subject = figures.is_run ? "run" : "task";
-  draft.context = figures.context;
+  FindingDraft draft = draft_of({}, figures);
   draft.first_ns = since_ns;
   draft.last_ns = time_ns;
   draft.evidence = {figure("still_ns", still_ns, "ns"), figure("processes", members.size(), "count")};
@@ -232,11 +222,11 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
   book_.report(draft, time_ns, events);
 }
 
-void StallFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+void StallFindings::scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
   if (figures.is_run && figures.by_tasks) return;
-  const Work* const known = works_.find(*figures.context, figures.is_run);
+  const Work* const known = works_.find(figures.id);
   // Processes that were folded may move.
-  if (known == nullptr || known->snapshot != snapshot_ || known->sampled.empty() ||
+  if (known == nullptr || known->snapshot + 1 != snapshot_ || known->sampled.empty() ||
       known->sampled.size() != figures.living)
     return;
   std::uint64_t since_ns = known->moved_ns;
@@ -251,7 +241,5 @@ void StallFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, s
   for (const std::string_view code : {kStalled, kCircle})
     book_.close(code, figures.is_run ? "run" : "task", *figures.context, nullptr, time_ns, events);
 }
-
-void StallFindings::finished(const Context& context, bool is_run) { works_.erase(context, is_run); }
 
 }  // namespace tracer::internal

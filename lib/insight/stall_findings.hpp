@@ -13,10 +13,8 @@
 
 #include <tracer/event.hpp>
 
-#include "insight/finding_book.hpp"
-#include "insight/task_ledgers.hpp"
+#include "insight/detector.hpp"
 #include "insight/works.hpp"
-#include "state/process_spans.hpp"
 
 namespace tracer::internal {
 
@@ -29,7 +27,7 @@ struct UsualPace {
 
 /// Findings about tasks, and runs without tasks, in which nothing moves: none of their processes computes, reads or
 /// writes, and none begins or ends. Bounded: by what lives, and as Works.
-class StallFindings {
+class StallFindings : public Detector {
  public:
   /// Absent: nothing, or too little, is known of it.
   using FindPace = std::function<std::optional<UsualPace>(const Context&)>;
@@ -38,21 +36,19 @@ class StallFindings {
 
   /// Before the first event: what earlier tasks of the same kind took.
   void use(FindPace find_pace) { find_pace_ = std::move(find_pace); }
-  /// A process began, ended, or began another program.
-  void moved(const Process& process, std::uint64_t time_ns);
-  void saw(const ProcessSpan& span);
-  void saw(const ContextChange& change);
-  /// At the end of a snapshot, of one that lives.
-  void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
-  /// At the end of a snapshot, behind all that live.
-  void snapshot() noexcept { ++snapshot_; }
-  void finished(const Context& context, bool is_run);
+  void process_began(const std::shared_ptr<const Process>& process, std::uint64_t time_ns) override {
+    moved(*process, time_ns);
+  }
+  void process_lived(const ProcessSpan& span, std::vector<Event>& events) override;
+  void snapshot_ended(const SnapshotEnd&, std::vector<Event>&) override { ++snapshot_; }
+  void scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) override;
+  void scope_ended(const ScopeEnd& end, std::vector<Event>&) override { works_.erase(end.id); }
 
  private:
   /// A process that lives, by its last sample.
   struct Member {
     std::uint64_t start_ns = 0;
-    std::uint64_t work = 0;  ///< By work_key().
+    ScopeId scope = ScopeId::kNone;  ///< The innermost that it is in.
     std::uint64_t quiet_since_ns = 0;
     std::uint64_t snapshot = 0;
     std::string_view waits_for;  ///< The name of a member of ProcessLedger. Empty: several things.
@@ -65,6 +61,8 @@ class StallFindings {
     std::uint64_t snapshot = 0;
   };
 
+  /// A process began, ended, or began another program.
+  void moved(const Process& process, std::uint64_t time_ns);
   bool waits_in_circle(const std::vector<const Member*>& members) const;
   /// Of the processes of one task.
   struct Natures {
@@ -86,7 +84,7 @@ class StallFindings {
   std::uint64_t least_sleep_ns_;
   std::uint64_t most_cpu_percent_;
   std::uint64_t least_circle_ns_;
-  std::uint64_t snapshot_ = 1;
+  std::uint64_t snapshot_ = 1;                         ///< The number of the one that comes next.
   std::unordered_map<std::uint32_t, Member> members_;  ///< By pid.
   Works<Work> works_;
 };

@@ -6,10 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/heap_bytes.hpp"
 #include "base/process_schema.hpp"
 #include "base/sums.hpp"
-#include "context/layers.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -19,11 +17,6 @@ std::uint64_t without_tasks_ns(std::uint64_t first_task_ns, std::uint64_t betwee
                                std::uint64_t no_task_since_ns, std::uint64_t begin_ns, std::uint64_t now_ns) {
   return between_ns + first_task_ns - std::min(first_task_ns, begin_ns) +
          (none_runs ? now_ns - std::min(now_ns, no_task_since_ns) : 0);
-}
-
-/// Two users' tasks may be called alike.
-std::string name_of(const Context& context, const std::string& name) {
-  return (context.owner_uid ? std::to_string(*context.owner_uid) : "") + ' ' + name;
 }
 
 /// A poll that lasts is one in a sample. When it has ended, all of it may have been a wait for something else: of that,
@@ -37,63 +30,32 @@ std::uint64_t take_off_polls(std::uint64_t& polled_ns, std::uint64_t& part_ns) {
 
 }  // namespace
 
-std::shared_ptr<TaskLedgers::Scope> TaskLedgers::scope(const Context& context, bool is_run, std::uint64_t begin_ns) {
-  // With what its processes add while they live.
-  constexpr std::size_t kBytes = 1024;
-  const std::optional<Key>& key = is_run ? context.run_key : context.task_key;
-  if (!key) return nullptr;
-  const auto number = static_cast<std::uint64_t>(*key);
-  if (const auto* const known = scopes_.find(number)) return *known;
-  auto made = std::make_shared<Scope>(begin_ns, cpus_);
-  made->is_run = is_run;
-  const std::size_t bytes = sizeof(Scope) + kBytes + heap_bytes(context);
-  return scopes_.put(number, context.owner_uid, bytes, made) == nullptr ? nullptr : made;
+TaskLedgers::ScopePtr TaskLedgers::scope(const Book::ScopePtr& who, std::uint64_t begin_ns) {
+  if (!who) return nullptr;
+  ScopePtr& known = scopes_[who->id];
+  if (!known) known = std::make_shared<Scope>(who, begin_ns, cpus_);
+  return known;
 }
 
-void TaskLedgers::lost(std::uint64_t key, Scope& scope) {
-  scope.whole = false;
-  if (counts_ != nullptr) scope.counted.end(*counts_, scope.wall);
-  forget_name(scope);
-  finished_.erase(key);
+TaskLedgers::ScopePtr TaskLedgers::find(const Context& context, bool is_run) const {
+  const auto known = scopes_.find(book_.id_of(context, is_run));
+  return known == scopes_.end() ? nullptr : known->second;
 }
 
-/// Another task may have its name by now.
-void TaskLedgers::forget_name(const Scope& scope) {
-  const auto known = by_name_.find(scope.name);
-  if (known != by_name_.end() && known->second.lock().get() == &scope) by_name_.erase(known);
+/// Processes may still be in it.
+void TaskLedgers::gone(ScopeId id, ScopeId into) {
+  const auto known = scopes_.find(id);
+  if (known == scopes_.end()) return;
+  const ScopePtr scope_gone = known->second;
+  scopes_.erase(known);
+  scope_gone->whole = false;
+  if (counts_ != nullptr) scope_gone->counted.end(*counts_, scope_gone->wall);
+  if (const ScopePtr other = scope(book_.find(into), scope_gone->begin_ns)) other->whole = false;
 }
 
-/// One that is over.
-void TaskLedgers::forget(std::uint64_t key) {
-  const auto* const known = scopes_.find(key);
-  if (known == nullptr) return;
-  forget_name(**known);
-  scopes_.erase(key);
-}
-
-/// The innermost first: a task, its run, the task that this run is in, and so on.
-std::vector<std::shared_ptr<TaskLedgers::Scope>> TaskLedgers::scopes_of(const Context& context,
-                                                                        std::uint64_t begin_ns) {
-  const auto task = scope(context, false, begin_ns);
-  const auto run = scope(context, true, begin_ns);
-  if (task) {
-    // Its id or its owner may become known late.
-    if (std::string name = name_of(context, name_within(context)); name != task->name) {
-      forget_name(*task);
-      task->name = std::move(name);
-      by_name_[task->name] = task;
-    }
-  }
-  if (task && run) task->around = run;
-  if (run && !run->around && context.within) {
-    const auto outer = by_name_.find(name_of(context, *context.within));
-    if (outer != by_name_.end() && outer->second.lock() != task) run->around = outer->second.lock();
-  }
-  std::vector<std::shared_ptr<Scope>> all;
-  for (auto each = task ? task : run; each && all.size() < kMostAround; each = each->around) {
-    if (std::find(all.begin(), all.end(), each) != all.end()) break;
-    all.push_back(each);
-  }
+std::vector<TaskLedgers::ScopePtr> TaskLedgers::scopes_of(const Context& context, std::uint64_t begin_ns) {
+  std::vector<ScopePtr> all;
+  for (const Book::ScopePtr& each : book_.around(context)) all.push_back(scope(each, begin_ns));
   return all;
 }
 
@@ -147,8 +109,8 @@ void TaskLedgers::count(Member& member, const Process& process) {
   if (counts_ == nullptr) return;
   for (std::size_t i = 1; i < member.scopes.size(); ++i)
     member.scopes[i]->counted.end(*counts_, member.scopes[i]->wall);
-  std::shared_ptr<Scope> wanted = member.scopes.empty() ? nullptr : member.scopes.front();
-  if (wanted && !wanted->finished) wanted->counted.begin(*counts_, wanted->wall);
+  ScopePtr wanted = member.scopes.empty() ? nullptr : member.scopes.front();
+  if (wanted && !wanted->who->finished) wanted->counted.begin(*counts_, wanted->wall);
   if (wanted && wanted->counted.id() == 0) wanted = nullptr;
   const bool sure = member.was_counted || inherit_count(member, process);
   // One that is no more counts nothing.
@@ -270,18 +232,18 @@ void TaskLedgers::saw(const ProcessSample& sample) {
 
 /// A window ends where all that lives in it was sampled; else it goes on.
 void TaskLedgers::saw(const SnapshotEnd& snapshot) {
-  scopes_.each([&](std::uint64_t, const std::shared_ptr<Scope>& each) {
-    if (each->finished) return;
+  for (const auto& [id, each] : scopes_) {
+    if (each->who->finished) continue;
     const bool is_known = each->living != 0 && each->sampled == each->living;
     each->sampled = 0;
-    if (!is_known) return;
+    if (!is_known) continue;
     if (counts_ != nullptr) each->counted.read(*counts_, each->wall);
     each->wall.close(snapshot.time_ns);
-  });
+  }
 }
 
 void TaskLedgers::saw(const OwnWork& work) {
-  const auto task = scope(*work.process->context, false, work.begin_ns);
+  const auto task = scope(book_.make(*work.process->context, false), work.begin_ns);
   if (!task || work.time_ns <= work.begin_ns) return;
   LifeSpan span{work.begin_ns, work.time_ns};
   const std::uint64_t length_ns = work.time_ns - work.begin_ns;
@@ -291,17 +253,8 @@ void TaskLedgers::saw(const OwnWork& work) {
   task->wall.missed(span.ledger.running_ns);
 }
 
-void TaskLedgers::saw(const RunStart& start) {
-  const auto run = scope(*start.context, true, start.start_ns);
-  if (!run) return;
-  run->context = start.context;
-  run->started = true;
-  run->pid = start.pid;
-  run->start_ns = start.start_ns;
-}
-
 void TaskLedgers::task_began(const Context& context, std::uint64_t start_ns) {
-  const auto run = scope(context, true, start_ns);
+  const auto run = scope(book_.make(context, true), start_ns);
   if (!run) return;
   if (run->first_task_ns == 0) {
     run->first_task_ns = start_ns;
@@ -312,57 +265,27 @@ void TaskLedgers::task_began(const Context& context, std::uint64_t start_ns) {
 }
 
 void TaskLedgers::task_ended(const Context& context, std::uint64_t end_ns) {
-  const auto run = scope(context, true, end_ns);
+  const auto run = scope(book_.make(context, true), end_ns);
   if (!run || run->tasks_running == 0) return;
   --run->tasks_running;
   run->no_task_since_ns = std::max(run->no_task_since_ns, end_ns);
 }
 
-void TaskLedgers::saw(const TaskStart& start) {
-  const auto task = scope(*start.context, false, start.start_ns);
-  if (!task) return;
-  // One that was over, and is joined again.
-  if (task->started && !task->finished) return;
-  task->context = start.context;
-  task->started = true;
-  task->finished = false;
-  finished_.erase(static_cast<std::uint64_t>(*start.context->task_key));
-  task->pid = start.pid;
-  task->start_ns = start.start_ns;
-  task->requested = start.requested;
-  task_began(*start.context, start.start_ns);
-}
+void TaskLedgers::began(const RunStart& start) { scope(book_.make(*start.context, true), start.start_ns); }
 
-void TaskLedgers::saw(const ContextChange& change) {
-  const auto rename = [this](const std::optional<Key>& from, const std::optional<Key>& to) {
-    if (!from || !to) return;
-    const auto other = scopes_.rename(static_cast<std::uint64_t>(*from), static_cast<std::uint64_t>(*to));
-    if (!other)
-      return static_cast<void>(finished_.rename(static_cast<std::uint64_t>(*from), static_cast<std::uint64_t>(*to)));
-    // Two that turn out to be one.
-    finished_.erase(static_cast<std::uint64_t>(*from));
-    forget_name(**other);
-    (*scopes_.find(static_cast<std::uint64_t>(*to)))->whole = false;
-    if (counts_ != nullptr) (*other)->counted.end(*counts_, (*other)->wall);
-  };
-  if (!change.pid) {
-    rename(change.old_run_key, change.after->run_key);
-    rename(change.old_task_key, change.after->task_key);
-  }
-  for (const auto& [key, is_run] : {std::pair(change.after->task_key, false), {change.after->run_key, true}}) {
-    if (!key) continue;
-    const auto* const known = scopes_.find(static_cast<std::uint64_t>(*key));
-    if (known != nullptr && (*known)->started && (!is_run || !change.after->task_key)) (*known)->context = change.after;
-  }
+void TaskLedgers::began(const TaskStart& start) {
+  scope(book_.make(*start.context, false), start.start_ns);
+  task_began(*start.context, start.start_ns);
 }
 
 ScopeFigures TaskLedgers::figures_of(const Scope& scope, std::uint64_t now_ns) const {
   ScopeFigures figures;
-  figures.context = scope.context;
-  figures.is_run = scope.is_run;
+  figures.id = scope.who->id;
+  figures.context = scope.who->context;
+  figures.is_run = scope.who->is_run;
   figures.whole = scope.whole;
-  figures.pid = scope.pid;
-  figures.start_ns = scope.start_ns;
+  figures.pid = scope.who->pid;
+  figures.start_ns = scope.who->start_ns;
   figures.begin_ns = scope.begin_ns;
   figures.now_ns = now_ns;
   if (scope.first_task_ns != 0 && now_ns > scope.begin_ns) {
@@ -375,16 +298,14 @@ ScopeFigures TaskLedgers::figures_of(const Scope& scope, std::uint64_t now_ns) c
   figures.ledger = scope.wall.ledger();
   figures.living = scope.living;
   figures.cpus = cpus_of(scope);
-  figures.requested = scope.requested;
+  figures.requested = scope.who->requested;
   return figures;
 }
 
 template <class Finish>
-std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const std::optional<Key>& key) {
-  if (!key) return std::nullopt;
-  const auto* const known = scopes_.find(static_cast<std::uint64_t>(*key));
-  if (known == nullptr) return std::nullopt;
-  Scope& scope = **known;
+std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const ScopePtr& known) {
+  if (!known) return std::nullopt;
+  Scope& scope = *known;
   if (counts_ != nullptr) scope.counted.read(*counts_, scope.wall);
   ScopeFigures figures = figures_of(scope, finish.end_ns);
   figures.context = finish.context;
@@ -396,23 +317,18 @@ std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const std:
     finish.task_ledger = scope.wall.until(finish.begin_ns, finish.end_ns);
     figures.ledger = *finish.task_ledger;
   }
-  scope.finished = true;
   // Thousands of them are kept, as they may be joined again.
   scope.wall.release(finish.end_ns);
   if (counts_ != nullptr) scope.counted.end(*counts_, scope.wall);
   std::unordered_set<std::uint32_t>().swap(scope.pids);
   scope.entries.clear();
-  finished_.put(static_cast<std::uint64_t>(*key), finish.context->owner_uid,
-                sizeof(Scope) + heap_bytes(*finish.context), true);
   return all_seen ? std::optional(figures) : std::nullopt;
 }
 
 std::optional<ScopeFigures> TaskLedgers::finish(TaskFinish& finish) {
-  const auto* const known =
-      finish.context->task_key ? scopes_.find(static_cast<std::uint64_t>(*finish.context->task_key)) : nullptr;
-  const auto task = known == nullptr ? nullptr : *known;
-  if (task && !task->finished) task_ended(*finish.context, finish.end_ns);
-  auto figures = finish_scope(finish, finish.context->task_key);
+  const ScopePtr task = find(*finish.context, false);
+  if (task && !task->who->finished) task_ended(*finish.context, finish.end_ns);
+  auto figures = finish_scope(finish, task);
   if (!figures) return figures;
   figures->requested = finish.requested;
   finish.waits_for = awaited_by(*task, figures->ledger);
@@ -420,13 +336,10 @@ std::optional<ScopeFigures> TaskLedgers::finish(TaskFinish& finish) {
 }
 
 std::optional<ScopeFigures> TaskLedgers::finish(RunFinish& finish) {
-  auto figures = finish_scope(finish, finish.context->run_key);
-  const auto* const known =
-      finish.context->run_key ? scopes_.find(static_cast<std::uint64_t>(*finish.context->run_key)) : nullptr;
-  if (known == nullptr) return figures;
-  const Scope& run = **known;
-  if (run.first_task_ns != 0 && run.tasks_running == 0)
-    finish.without_task_ns = without_tasks_ns(run.first_task_ns, run.without_task_ns, true, run.no_task_since_ns,
+  const ScopePtr run = find(*finish.context, true);
+  auto figures = finish_scope(finish, run);
+  if (run && run->first_task_ns != 0 && run->tasks_running == 0)
+    finish.without_task_ns = without_tasks_ns(run->first_task_ns, run->without_task_ns, true, run->no_task_since_ns,
                                               finish.begin_ns, finish.end_ns);
   return figures;
 }

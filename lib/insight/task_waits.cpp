@@ -46,8 +46,7 @@ ProcessLedger TaskLedgers::without_inside(const ProcessLedger& span, const Scope
 }
 
 /// The task of the process that had this pid at that time. Null: it was in none, or several had it.
-std::shared_ptr<TaskLedgers::Scope> TaskLedgers::task_with(std::uint32_t pid, std::uint64_t from_ns,
-                                                           std::uint64_t to_ns) const {
+TaskLedgers::ScopePtr TaskLedgers::task_with(std::uint32_t pid, std::uint64_t from_ns, std::uint64_t to_ns) const {
   const auto living = members_.find(pid);
   const Ended* const ended = ended_.find(pid);
   const bool lived = living != members_.end() && living->second.start_ns <= to_ns;
@@ -55,20 +54,20 @@ std::shared_ptr<TaskLedgers::Scope> TaskLedgers::task_with(std::uint32_t pid, st
   if (lived == ended_then) return nullptr;
   if (ended_then) return ended->earlier_end_ns < from_ns ? ended->task : nullptr;
   const auto& scopes = living->second.scopes;
-  const auto task = std::find_if(scopes.begin(), scopes.end(), [](const auto& each) { return !each->is_run; });
+  const auto task = std::find_if(scopes.begin(), scopes.end(), [](const auto& each) { return !each->who->is_run; });
   return task == scopes.end() ? nullptr : *task;
 }
 
 /// A wait that `peer` ended.
 void TaskLedgers::add_wait(Scope& scope, const LifeSpan& span, WaitBy by, const std::optional<std::uint32_t>& peer,
                            std::uint64_t wait_ns) {
-  if (scope.is_run || wait_ns == 0 || !peer || scope.pids.contains(*peer)) return;
+  if (scope.who->is_run || wait_ns == 0 || !peer || scope.pids.contains(*peer)) return;
   const auto other = task_with(*peer, span.from_ns, span.to_ns);
   if (other.get() == &scope) return;
   Waits& waits = scope.waits;
   waits.all_ns[static_cast<std::size_t>(by)] += wait_ns;
   // A user's tasks are not named to others.
-  if (!other || !same_owner(*other->context, *scope.context)) return;
+  if (!other || !same_owner(*other->who->context, *scope.who->context)) return;
   const auto known = std::find_if(waits.for_tasks.begin(), waits.for_tasks.end(),
                                   [&](const auto& each) { return each.by == by && each.task.lock() == other; });
   if (known != waits.for_tasks.end()) {
@@ -106,8 +105,8 @@ std::vector<AwaitedTask> TaskLedgers::awaited_by(const Scope& task, const TaskLe
     const auto by = static_cast<std::size_t>(each.by);
     const std::uint64_t part_ns =
         std::min(each.wait_ns, like_part(ledger.*kWays[by].cause_ns, each.wait_ns, task.waits.all_ns[by]));
-    if (other && other->context->task_key && part_ns >= kLeastAwaited_ns)
-      awaited.push_back({*other->context->task_key, task_name(*other->context), part_ns, kWays[by].name});
+    if (other && other->who->context->task_key && part_ns >= kLeastAwaited_ns)
+      awaited.push_back({*other->who->context->task_key, task_name(*other->who->context), part_ns, kWays[by].name});
   }
   std::stable_sort(awaited.begin(), awaited.end(), [](const auto& a, const auto& b) { return a.wait_ns > b.wait_ns; });
   if (awaited.size() > TaskFinish::kMostAwaited) awaited.resize(TaskFinish::kMostAwaited);
@@ -117,10 +116,10 @@ std::vector<AwaitedTask> TaskLedgers::awaited_by(const Scope& task, const TaskLe
 /// Who waited for it may be heard of later.
 void TaskLedgers::keep_end(const Member& member, std::uint32_t pid) {
   const auto task =
-      std::find_if(member.scopes.begin(), member.scopes.end(), [](const auto& each) { return !each->is_run; });
+      std::find_if(member.scopes.begin(), member.scopes.end(), [](const auto& each) { return !each->who->is_run; });
   if (task == member.scopes.end()) return;
   const Ended* const earlier = ended_.find(pid);
-  ended_.put(pid, (*task)->context->owner_uid, 0,
+  ended_.put(pid, (*task)->who->context->owner_uid, 0,
              {member.start_ns, member.last_ns, earlier == nullptr ? 0 : earlier->end_ns, *task});
 }
 

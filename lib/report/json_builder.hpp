@@ -102,6 +102,10 @@ class JsonBuilder {
     out_ += ']';
     first_ = false;
   }
+  /// JSON that is written already.
+  void put_text(std::string_view name, const std::string& value) {
+    put(name, [&] { out_ += value; });
+  }
   void put_null() { out_ += "null"; }
   void texts(std::string_view name, const std::vector<std::string>& values) {
     put(name, [&] { put_list(values); });

@@ -19,6 +19,7 @@
 namespace tracer {
 namespace {
 
+using internal::is_in_no_row;
 using internal::time_shares;
 
 /// A sum in which some are missing is a lower bound; one of nothing is no figure.
@@ -117,10 +118,6 @@ constexpr std::array<std::string_view, 20> kNotInRows = {
 bool all_losses(const Completeness& certificate, bool (*holds)(std::string_view cause)) {
   return std::all_of(certificate.losses.begin(), certificate.losses.end(),
                      [holds](const auto& loss) { return holds(loss.first); });
-}
-
-bool is_in_no_row(std::string_view cause) {
-  return std::find(kNotInRows.begin(), kNotInRows.end(), cause) != kNotInRows.end();
 }
 
 /// Events are missing between the first and the last that were read.
@@ -312,6 +309,18 @@ std::optional<Figure> bytes_written(const Account& account) {
   const std::uint64_t at_least = internal::written_at_least(account);
   if (account.written_bytes && at_least <= *account.written_bytes) return Figure{*account.written_bytes, Bound::kExact};
   return at_least == 0 ? std::nullopt : std::optional(Figure{at_least, Bound::kAtLeast});
+}
+
+ReportRow internal::report_row(const SummaryRow& sums, RowsLack lack) {
+  ReportRow row = row_of(sums);
+  if (lack != RowsLack::kNothing) mark_living(row);
+  if (lack == RowsLack::kUnseen) mark_lacking(row);
+  if (lack == RowsLack::kLost) mark_lost(row);
+  return row;
+}
+
+bool internal::is_in_no_row(std::string_view cause) {
+  return std::find(kNotInRows.begin(), kNotInRows.end(), cause) != kNotInRows.end();
 }
 
 void internal::bound_rows(Report& report) {

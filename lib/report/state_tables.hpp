@@ -20,12 +20,13 @@ namespace tracer::internal {
 class StateTables {
  public:
   /// `id`: of these tables alone, so that nobody goes on with what others said.
-  explicit StateTables(std::string id, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>());
+  /// `of_recording`: files and peers are kept of all runs and tasks, not only of those that were asked for before.
+  explicit StateTables(std::string id, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
+                       bool of_recording = false);
   ~StateTables();
 
-  /// `owner`: who may see it. Absent: only who sees all; a SnapshotEnd, a SessionEnd and a Loss without uid are
-  /// everybody's. The rows of each owner are sums of what that owner may see. `as_seen`: how the owner sees it; null:
-  /// as it is.
+  /// `owner`: who may see it. Absent: only who sees all; a SnapshotEnd, a SessionEnd and a Loss are everybody's then.
+  /// The rows of each owner are sums of what that owner may see. `as_seen`: how the owner sees it; null: as it is.
   void add(const Event& event, const std::optional<uid_t>& owner = std::nullopt, const Event* as_seen = nullptr);
   /// One JSON object of at most 1 MiB, of what these owners may see; absent: of all. Throws Error(kInvalidArgument): no
   /// such row or field, or a key that is none.

@@ -75,6 +75,13 @@ Event Hub::as_seen(const Place& place, const Event& event) const {
 
 namespace {
 
+/// Equal for copies of one handle.
+const void* body_of(const Event& event) {
+  const void* place = nullptr;
+  visit([&place](const auto& body) { place = &body; }, event);
+  return place;
+}
+
 /// A client's own "queue_full" stands for events that have numbers: what the service itself has lost has none.
 Event numbered(const Event& event) {
   const auto* loss = event.get_if<Loss>();
@@ -102,11 +109,8 @@ void Hub::deliver(const RecentEvents::Judged& judged, Clock::time_point now) {
   const Owner& owner = judged.owner;
   if (event.kind() == EventKind::kFinding) findings_.note(event, owner);
   const Event masked = for_owner(event, owner, judged.changed_user, ownership_);
-  if (owner.audience == Audience::kOwner) {
-    state_->add(event, owner.uid, &masked);
-  } else {
-    state_->add(event);
-  }
+  const auto uid = owner.audience == Audience::kOwner ? std::optional(owner.uid) : std::nullopt;
+  state_->add(event, uid, body_of(masked) == body_of(event) ? nullptr : &masked);
   for_viewers_of(owner, [&](Place& place) { give(place, place.first.sight.all ? event : masked, now); });
 }
 

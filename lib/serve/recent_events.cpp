@@ -158,17 +158,17 @@ std::vector<std::byte> read_half(int memory, std::uint32_t half, HalfHead& head)
   return bytes;
 }
 
-using Living = std::map<std::pair<std::uint64_t, std::uint32_t>, RecentEvents::Left::Process>;
+using Living = std::map<ProcessId, RecentEvents::Left::Process>;
 
 void follow(Living& living, const Event& event) {
-  const auto key = [](const Process& process) { return std::pair(process.start_ns, process.pid); };
   if (const auto* start = event.get_if<ProcessStart>()) {
-    living.insert_or_assign(key(*start->process), RecentEvents::Left::Process{start->process, {}, start->attached_ns});
+    living.insert_or_assign(id_of(*start->process),
+                            RecentEvents::Left::Process{start->process, {}, start->attached_ns});
   } else if (const auto* exec = event.get_if<ProcessExec>()) {
-    living.insert_or_assign(key(*exec->process),
+    living.insert_or_assign(id_of(*exec->process),
                             RecentEvents::Left::Process{exec->process, exec->time_ns, exec->attached_ns});
   } else if (const auto* exit = event.get_if<ProcessExit>()) {
-    living.erase(key(*exit->process));
+    living.erase(id_of(*exit->process));
   }
 }
 

@@ -16,6 +16,7 @@
 #include <tracer/event.hpp>
 #include <tracer/host.hpp>
 
+#include "base/process_id.hpp"
 #include "base/unique_fd.hpp"
 #include "serve/event_frame.hpp"
 #include "serve/restart_viewers.hpp"
@@ -60,7 +61,7 @@ class RecentEvents {
     std::uint64_t next = 1;    ///< The number of the event behind them, over all sights.
     std::uint64_t missed = 0;  ///< Events from there on that left the rings and are not here.
     Position position;
-    std::map<std::pair<std::uint64_t, std::uint32_t>, Process> living;  ///< By beginning and pid.
+    std::map<ProcessId, Process> living;
     std::uint64_t exits = 0;
     std::map<std::string, std::uint64_t> losses;
   };

@@ -89,7 +89,7 @@ UniqueFd memory_of(const std::string& text) {
 
 /// The last time in what was told.
 std::uint64_t told_until_ns(const RecentEvents::Left& left) {
-  std::uint64_t time_ns = left.living.empty() ? 0 : left.living.rbegin()->first.first;
+  std::uint64_t time_ns = left.living.empty() ? 0 : left.living.rbegin()->first.start_ns;
   for (const RecentEvents::Judged& each : left.events) time_ns = std::max(time_ns, each.event.time_ns());
   return time_ns;
 }
@@ -247,7 +247,7 @@ void Keeping::restore(Reader& reader) {
     const std::uint64_t now_ns = boot_time_ns();
     // In the order of their beginnings: parents first.
     for (const auto& [id, process] : left_->living)
-      left.processes.push_back({process.process, 0, process.exec_ns.value_or(id.first), now_ns});
+      left.processes.push_back({process.process, 0, process.exec_ns.value_or(id.start_ns), now_ns});
     reader.go_on(std::move(left));
     holder_.log(
         fmt::format("goes on with session {}: {} processes, {} announcements ({} of them hold no more), {} events{}",

@@ -62,7 +62,7 @@ std::shared_ptr<StateTables> state_of(const SessionOptions& options, Source& sou
                                       const std::shared_ptr<Accounts>& accounts) {
   // Names that are to be hidden are hidden here alone.
   if (source.desk() != nullptr && !is_part(options, source) && !options.hash_paths) return nullptr;
-  return std::make_shared<StateTables>(to_string(Key{random_number()}), accounts);
+  return std::make_shared<StateTables>(to_string(Key{random_number()}), accounts, source.tier() == Tier::kRecording);
 }
 
 std::unique_ptr<Followed> followed_of(Source& source, const SessionOptions& options) {

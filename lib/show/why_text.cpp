@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/process_id.hpp"
 #include "show/why_text.hpp"
 
 #include <signal.h>
@@ -148,10 +149,10 @@ std::string processes_text(const std::string& title, const std::vector<SubjectPr
 /// Those with most CPU time, those that lived longest, and those that failed.
 std::string lives_text(const SubjectScope& scope) {
   std::vector<LifeBar> bars;
-  std::set<std::pair<std::uint32_t, std::uint64_t>> known;
+  std::set<ProcessId> known;
   for (const auto* list : {&scope.failures, &scope.largest, &scope.longest})
     for (const SubjectProcess& each : *list) {
-      if (!known.emplace(each.process->pid, each.process->start_ns).second) continue;
+      if (!known.insert(id_of(*each.process)).second) continue;
       const std::uint64_t life_ns = each.end_ns - std::min(each.begin_ns, each.end_ns);
       bars.push_back({tool_name_of(*each.process), std::to_string(each.process->pid), each.begin_ns, each.end_ns,
                       each.cpu_ns.value_or(0) >= life_ns / 2 && each.cpu_ns.value_or(0) > 0});

@@ -79,7 +79,7 @@ void PipeGraph::saw(const Process& process, const std::optional<std::string>& to
 /// The one that had this pid while the program ran; none if several had.
 PipeGraph::Members::iterator PipeGraph::peer_of(std::uint32_t pid, const PipeUse& use) {
   auto found = members_.end();
-  const Id of{use.pid, use.start_ns};
+  const ProcessId of{use.start_ns, use.pid};
   for (auto at = members_.lower_bound({pid, 0}); at != members_.end() && at->first.pid == pid; ++at) {
     if (at->first == of || at->first.start_ns > use.end_ns) continue;
     if (at->second.end_ns && *at->second.end_ns < use.begin_ns) continue;
@@ -90,7 +90,8 @@ PipeGraph::Members::iterator PipeGraph::peer_of(std::uint32_t pid, const PipeUse
 }
 
 /// Where one is the other's parent, by what the child has read or written in all.
-bool PipeGraph::is_data(const Member& writer, const Id& writer_id, const Member& reader, const Id& reader_id) {
+bool PipeGraph::is_data(const Member& writer, const ProcessId& writer_id, const Member& reader,
+                        const ProcessId& reader_id) {
   if (writer.parent_pid == reader_id.pid) return writer.written_bytes >= kLeastDataBytes;
   if (reader.parent_pid == writer_id.pid) return reader.read_bytes >= kLeastDataBytes;
   return true;
@@ -100,7 +101,7 @@ void PipeGraph::join(Members::iterator writer, Members::iterator reader) {
   if (writer == members_.end() || reader == members_.end()) return;
   if (!is_data(writer->second, writer->first, reader->second, reader->first)) return;
   if (writer->second.readers.size() >= kMostNeighbors || reader->second.writers.size() >= kMostNeighbors) return;
-  const auto insert = [](std::vector<Id>& ids, const Id& id) {
+  const auto insert = [](std::vector<ProcessId>& ids, const ProcessId& id) {
     const auto at = std::lower_bound(ids.begin(), ids.end(), id);
     if (at == ids.end() || *at != id) ids.insert(at, id);
   };
@@ -109,7 +110,7 @@ void PipeGraph::join(Members::iterator writer, Members::iterator reader) {
 }
 
 void PipeGraph::ended(const PipeUse& use) {
-  const Id id{use.pid, use.start_ns};
+  const ProcessId id{use.start_ns, use.pid};
   const auto self = members_.find(id);
   if (self == members_.end()) return;
   self->second.end_ns = use.end_ns == 0 ? use.start_ns : use.end_ns;
@@ -125,11 +126,11 @@ void PipeGraph::ended(const PipeUse& use) {
   ended_.pop_front();
 }
 
-std::set<PipeGraph::Id> PipeGraph::joined_to(const Id& id) const {
-  std::set<Id> together;
-  std::vector<Id> found{id};
+std::set<ProcessId> PipeGraph::joined_to(const ProcessId& id) const {
+  std::set<ProcessId> together;
+  std::vector<ProcessId> found{id};
   while (!found.empty()) {
-    const Id next = found.back();
+    const ProcessId next = found.back();
     found.pop_back();
     if (!together.insert(next).second) continue;
     const Member& member = members_.at(next);
@@ -140,7 +141,7 @@ std::set<PipeGraph::Id> PipeGraph::joined_to(const Id& id) const {
 }
 
 /// Adds up its whole pipe, and forgets of that all that have ended.
-void PipeGraph::forget(const Id& id) {
+void PipeGraph::forget(const ProcessId& id) {
   const auto at = members_.find(id);
   if (at == members_.end()) return;
   // Nearly all are in no pipe.
@@ -148,9 +149,9 @@ void PipeGraph::forget(const Id& id) {
     members_.erase(at);
     return;
   }
-  const std::set<Id> together = joined_to(id);
+  const std::set<ProcessId> together = joined_to(id);
   if (pipes_.size() < kMostPipes) add_pipe(together, pipes_);
-  for (const Id& each : together) {
+  for (const ProcessId& each : together) {
     const auto member = members_.find(each);
     member->second.writers.clear();
     member->second.readers.clear();
@@ -158,18 +159,18 @@ void PipeGraph::forget(const Id& id) {
   }
 }
 
-void PipeGraph::add_pipe(const std::set<Id>& together, Pipes& pipes) const {
+void PipeGraph::add_pipe(const std::set<ProcessId>& together, Pipes& pipes) const {
   std::set<std::string> tools;
   std::set<std::pair<std::string, std::string>> edges;
-  for (const Id& id : together) {
+  for (const ProcessId& id : together) {
     const Member& member = members_.at(id);
     tools.insert(member.tool);
-    for (const Id& reader : member.readers) edges.insert({member.tool, members_.at(reader).tool});
+    for (const ProcessId& reader : member.readers) edges.insert({member.tool, members_.at(reader).tool});
   }
   // Of one that is in no pipe, or of a tool that passes data on to itself, nothing can be told.
   if (tools.size() < 2) return;
   auto& stages = pipes[in_order(tools, edges)];
-  for (const Id& id : together) {
+  for (const ProcessId& id : together) {
     const Member& member = members_.at(id);
     stages[member.tool].life_ns += member.stage.life_ns;
     stages[member.tool].pipe_ns += member.stage.pipe_ns;
@@ -181,10 +182,10 @@ void PipeGraph::add_pipe(const std::set<Id>& together, Pipes& pipes) const {
 
 std::vector<Pipeline> PipeGraph::pipelines() const {
   Pipes pipes = pipes_;
-  std::set<Id> placed;
+  std::set<ProcessId> placed;
   for (const auto& [id, member] : members_) {
     if (member.readers.empty() || placed.contains(id)) continue;
-    const std::set<Id> together = joined_to(id);
+    const std::set<ProcessId> together = joined_to(id);
     placed.insert(together.begin(), together.end());
     add_pipe(together, pipes);
   }

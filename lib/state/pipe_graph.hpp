@@ -12,6 +12,8 @@
 
 #include <tracer/summary.hpp>
 
+#include "base/process_id.hpp"
+
 namespace tracer::internal {
 
 /// What a process did in its last program, as far as pipes go: up to its end, or to its last sample.
@@ -57,11 +59,6 @@ class PipeGraph {
   static constexpr std::size_t kMostNeighbors = 256;  ///< Of one process.
   static constexpr std::size_t kMostPipes = 1024;
 
-  struct Id {
-    std::uint32_t pid = 0;
-    std::uint64_t start_ns = 0;
-    auto operator<=>(const Id&) const = default;
-  };
   /// Of a process, not its threads: of many, one may be all that reads or writes.
   struct Stage {
     std::uint64_t life_ns = 0;  ///< Since it is followed. 0: it has no ledger, or lives.
@@ -76,23 +73,25 @@ class PipeGraph {
     std::uint64_t read_bytes = 0;  ///< At its end, as is written_bytes.
     std::uint64_t written_bytes = 0;
     Stage stage;
-    std::vector<Id> writers;  ///< To it, in order; they are members, and have it among their readers.
-    std::vector<Id> readers;
+    std::vector<ProcessId> writers;  ///< To it, in order; they are members, and have it among their readers.
+    std::vector<ProcessId> readers;
   };
-  using Members = std::map<Id, Member>;
+  using Members = std::map<ProcessId, Member>;
   /// By the names of the stages, writers first.
   using Pipes = std::map<std::vector<std::string>, std::map<std::string, Stage>>;
 
-  static bool is_data(const Member& writer, const Id& writer_id, const Member& reader, const Id& reader_id);
+  static bool is_data(const Member& writer, const ProcessId& writer_id, const Member& reader,
+                      const ProcessId& reader_id);
   Members::iterator peer_of(std::uint32_t pid, const PipeUse& use);
   void join(Members::iterator writer, Members::iterator reader);
-  void forget(const Id& id);
-  std::set<Id> joined_to(const Id& id) const;
-  void add_pipe(const std::set<Id>& together, Pipes& pipes) const;
+  void forget(const ProcessId& id);
+  std::set<ProcessId> joined_to(const ProcessId& id) const;
+  void add_pipe(const std::set<ProcessId>& together, Pipes& pipes) const;
 
   Members members_;
-  std::list<Id> ended_;  ///< In the order of their ends. There is a graph of each task: if empty, it takes no memory.
-  Pipes pipes_;          ///< Of members that are forgotten.
+  std::list<ProcessId>
+      ended_;    ///< In the order of their ends. There is a graph of each task: if empty, it takes no memory.
+  Pipes pipes_;  ///< Of members that are forgotten.
 };
 
 }  // namespace tracer::internal

@@ -58,7 +58,7 @@ std::size_t LivingProcesses::add_samples(const ColumnFrame& frame) {
     charged_bytes_ += event.charge_bytes();
     if (charged_bytes_ > kMaxHeldBytes) return count - row;
     const auto& process = *event.get_if<ProcessSample>()->process;
-    const auto [found, made] = place_of_.try_emplace({process.pid, process.start_ns}, samples_.size());
+    const auto [found, made] = place_of_.try_emplace(id_of(process), samples_.size());
     if (made) {
       samples_.push_back(std::move(event));
     } else {
@@ -77,7 +77,7 @@ void LivingProcesses::remove_ended(const ColumnFrame& frame) {
   const auto pids = all_of(frame, kExits, kPid, pid_scratch);
   const auto starts = all_of(frame, kExits, kStart, start_scratch);
   for (std::size_t row = 0; row < count; ++row) {
-    const auto found = place_of_.find({pids[row], starts[row]});
+    const auto found = place_of_.find({starts[row], static_cast<std::uint32_t>(pids[row])});
     if (found == place_of_.end()) continue;
     samples_[found->second] = {};
     place_of_.erase(found);

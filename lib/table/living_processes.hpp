@@ -9,6 +9,7 @@
 
 #include <tracer/event.hpp>
 
+#include "base/process_id.hpp"
 #include "stream/column_frame.hpp"
 #include "stream/event_rows.hpp"
 
@@ -23,19 +24,12 @@ class LivingProcesses {
   std::vector<Event> take();
 
  private:
-  using Identity = std::pair<std::uint64_t, std::uint64_t>;  ///< pid and start_ns.
-  struct Hash {
-    std::size_t operator()(const Identity& id) const noexcept {
-      return static_cast<std::size_t>((id.second ^ (id.first << 32)) * 0x9e3779b97f4a7c15u);
-    }
-  };
-
   std::size_t add_samples(const ColumnFrame& frame);
   void remove_ended(const ColumnFrame& frame);
 
   std::uint64_t time_ns_ = 0;
   std::vector<Event> samples_;  ///< Empty for those that ended.
-  std::unordered_map<Identity, std::size_t, Hash> place_of_;
+  std::unordered_map<ProcessId, std::size_t, ProcessIdHash> place_of_;
   std::size_t charged_bytes_ = 0;
   EventRows rows_;
 };

@@ -293,12 +293,12 @@ static void states(void) {
   REQUIRE_OK(tracer_session_start(session, &error));
   run_to_end(session);
   const tracer_string rows[] = {tracer_string_of("tasks"), tracer_string_of("counts")};
-  const tracer_string field = tracer_string_of("processes");
+  const tracer_string fields[] = {tracer_string_of("name"), tracer_string_of("state"), tracer_string_of("processes")};
   tracer_state_query query = TRACER_STATE_QUERY_INIT;
   query.rows = rows;
   query.row_count = 2;
-  query.fields = &field;
-  query.field_count = 1;
+  query.fields = fields;
+  query.field_count = 3;
   tracer_text* whole = NULL;
   REQUIRE_OK(tracer_session_state_json(session, &query, &whole, &error));
   const tracer_string json = tracer_text_get(whole);

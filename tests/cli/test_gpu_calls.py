@@ -214,8 +214,11 @@ class GpuCalls(support.TestCase):
     def test_check_reports_what_is_probed(self):
         family = self.gpu_family()
         self.assertTrue(family["available"])
-        self.assertEqual(family["mechanism"], "uprobes on libcuda.so.1 (11 functions)")
-        self.assertIn("not on those in containers' images", self.tracerd("check", binary=self.binary).stdout)
+        self.assertEqual(family["mechanism"], "experimental uprobes on libcuda.so.1 (11 functions)")
+        text = self.tracerd("check", binary=self.binary).stdout
+        self.assertIn("allocations and waits for GPUs, experimental, by probes on the driver's library", text)
+        self.assertIn("not on those in containers' images", text)
+        self.assertIn("use by process, by experimental uprobes on libcuda.so.1 (11 functions)", text)
 
     def test_check_reports_why_a_library_is_not_probed(self):
         with open(self.library + ".new", "w", encoding="ascii") as file:

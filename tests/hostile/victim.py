@@ -104,7 +104,7 @@ class Victim:
     def give_away(self, state):
         """To the spy: whoever knows it must gain nothing."""
         if state:
-            keys = {row[key] for rows in ("runs", "tasks") for row in state[rows] for key in ("run_key", "task_key") if row.get(key)}
+            keys = {row[key] for rows in ("runs", "tasks") for row in state[rows] for key in ("run_key", "task_key") if key in row}
             with open("taken.new", "w", encoding="ascii") as file:
                 json.dump({"since": state["since"], "keys": sorted(keys)}, file)
             os.rename("taken.new", "taken")

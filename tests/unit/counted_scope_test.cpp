@@ -79,7 +79,7 @@ Context task_context(std::uint64_t key = 7) {
 
 /// Times in milliseconds.
 struct Story {
-  explicit Story(ScopeCounts* counts) : ledgers(2, counts) {}
+  explicit Story(ScopeCounts* counts) : ledgers(book, 2, counts) {}
 
   std::shared_ptr<const Process> process(std::uint32_t pid, const Context& context) {
     const auto& [start, parent] = born.at(pid);
@@ -115,10 +115,12 @@ struct Story {
     finish.end_ns = finish.time_ns = to * kMs;
     finish.totals.processes = ended;
     ledgers.finish(finish);
+    book.finished(context, false);
     REQUIRE(finish.task_ledger.has_value());
     return *finish.task_ledger;
   }
 
+  tracer::internal::Book book;
   TaskLedgers ledgers;
   std::map<std::uint32_t, std::pair<std::uint64_t, std::optional<std::uint32_t>>> born;
   std::uint64_t ended = 0;

@@ -177,7 +177,8 @@ TEST_CASE("what another user runs in a task is not named: pipes, circles, short 
 
 TEST_CASE("tasks of two users that are called alike hold only their own runs") {
   for (const std::uint32_t inner_owner : {kAlice, kBob}) {
-    internal::TaskLedgers ledgers(4);
+    internal::Book book;
+    internal::TaskLedgers ledgers(book, 4);
     const auto lived = [&](std::uint32_t pid, Context context) {
       const auto process = build::process({.pid = pid, .start_ns = 1, .context = std::move(context)});
       ledgers.saw(ProcessStart{1, process, {}});
@@ -192,7 +193,8 @@ TEST_CASE("tasks of two users that are called alike hold only their own runs") {
     TaskStart start;
     start.context = outer;
     start.start_ns = 1;
-    ledgers.saw(start);
+    REQUIRE(book.saw(start));
+    ledgers.began(start);
     lived(1, *outer);
     Context inner;
     inner.run_id = "inner";

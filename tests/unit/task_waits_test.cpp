@@ -48,7 +48,7 @@ class World {
     made.context = start.process->context;
     made.pid = pid;
     made.time_ns = made.start_ns = at * kSecond;
-    ledgers.saw(made);
+    if (book.saw(made)) ledgers.began(made);
   }
   void end(std::uint32_t pid, std::uint64_t task, std::uint64_t from, std::uint64_t to, Wait reads = {},
            Wait writes = {}, OtherWaits others = {}) {
@@ -99,7 +99,8 @@ class World {
     return finish.waits_for;
   }
 
-  TaskLedgers ledgers{4};
+  tracer::internal::Book book;
+  TaskLedgers ledgers{book, 4};
   TaskLedger last_ledger = {};
   std::optional<std::uint32_t> owner_of_2 = {};  ///< Of task 2; else as of all others.
 
@@ -218,7 +219,7 @@ TEST_CASE("a task whose key has changed is named by the new one") {
   change.before = std::make_shared<const Context>(before);
   change.after = std::make_shared<const Context>(after);
   change.old_task_key = Key{1};
-  world.ledgers.saw(change);
+  world.book.saw(change);
   const auto waits = world.finish(3, 1, 21);
   REQUIRE(waits.size() == 1);
   CHECK(waits[0].task_key == Key{7});

@@ -10,7 +10,7 @@ bool ProcessTree::is_root(const Process& process) {
 }
 
 bool ProcessTree::holds(const Process& process) {
-  const Identity identity(process.pid, process.start_ns);
+  const internal::ProcessId identity = internal::id_of(process);
   if (living_.contains(identity)) return true;
   const bool root = is_root(process);
   const bool is_child = process.parent_pid && process.parent_start_ns &&

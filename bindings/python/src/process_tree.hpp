@@ -10,6 +10,8 @@
 
 #include <tracer/event.hpp>
 
+#include "base/process_id.hpp"
+
 namespace tracer::python {
 
 /// Which events are about a command and what came of it: a copy of the caller, until its first exec, is no part of it.
@@ -25,8 +27,6 @@ class ProcessTree {
   bool is_end(const Event& event);
 
  private:
-  using Identity = std::pair<std::uint32_t, std::uint64_t>;
-
   bool holds(const Process& process);
   bool is_root(const Process& process);
 
@@ -35,7 +35,7 @@ class ProcessTree {
   std::optional<std::uint64_t> start_ns_;  ///< Of the command; a later process may get the same pid.
   bool whole_;
   bool executed_ = false;
-  std::set<Identity> living_;
+  std::set<internal::ProcessId> living_;
   std::set<Key> runs_;  ///< That its processes began in.
 };
 

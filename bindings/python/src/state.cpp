@@ -12,6 +12,7 @@
 
 #include <tracer/state.hpp>
 
+#include "base/accounts.hpp"
 #include "base/random.hpp"
 #include "binders.hpp"
 #include "gil.hpp"
@@ -78,7 +79,8 @@ class RecordedState {
   std::mutex mutex_;
   RecordingReader reader_;
   internal::RecordedEvents events_;
-  internal::StateTables tables_{to_string(Key{internal::random_number()})};
+  internal::StateTables tables_{to_string(Key{internal::random_number()}), std::make_shared<internal::Accounts>(),
+                                true};
 };
 
 py::str state_of(const HeldSession& held, const py::str& since, const py::list& rows, const py::str& key,

@@ -7,22 +7,45 @@
 
 namespace tracer::internal {
 
-void put_labels(JsonBuilder& json, const Context& context) {
-  json.put("run_key", context.run_key);
-  json.put("task_key", context.task_key);
-  json.put("pipeline", context.pipeline);
-  json.put("run", context.run);
-  json.put("run_id", context.run_id);
-  json.put("step", context.step);
-  json.put("sample", context.sample);
-  json.put("task", context.task);
-  json.put("task_id", context.task_id);
-  json.put("attempt", context.attempt);
-  json.put("engine", context.engine);
-  if (!context.labels.empty())
-    json.object("labels", [&] {
-      for (const Label& label : context.labels) json.put(label.name, label.value);
-    });
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+
+bool wants(const Names& wanted, std::string_view name) { return wanted.empty() || wanted.contains(name); }
+
+template <class Visit>
+void each_label(const Visit& visit) {
+  visit("run_key", &Context::run_key);
+  visit("task_key", &Context::task_key);
+  visit("pipeline", &Context::pipeline);
+  visit("run", &Context::run);
+  visit("run_id", &Context::run_id);
+  visit("step", &Context::step);
+  visit("sample", &Context::sample);
+  visit("task", &Context::task);
+  visit("task_id", &Context::task_id);
+  visit("attempt", &Context::attempt);
+  visit("engine", &Context::engine);
+}
+
+}  // namespace
+
+void put_labels(JsonBuilder& json, const Context& context, const Names& wanted) {
+  each_label([&](const char* name, const auto member) {
+    if (wants(wanted, name)) json.put(name, context.*member);
+  });
+  if (context.labels.empty() || !wants(wanted, "labels")) return;
+  json.object("labels", [&] {
+    for (const Label& label : context.labels) json.put(label.name, label.value);
+  });
+}
+
+void put_labels(JsonBuilder& json, const Context& context) { put_labels(json, context, {}); }
+
+bool is_label(std::string_view name) {
+  bool is_one = name == "labels";
+  each_label([&](const char* other, auto) { is_one = is_one || name == other; });
+  return is_one;
 }
 
 void put_process(JsonBuilder& json, const Process& process) {
@@ -38,13 +61,35 @@ void put_requested(JsonBuilder& json, const Requested& requested) {
   if (requested != Requested{}) put_key(json, "requested", requested);
 }
 
-void put_bound(JsonBuilder& json, const ReportRow& row) {
-  if (!row.time.empty()) put_part_of(json, row.time);
-  if (row.task_ledger) put_key(json, "task_ledger", *row.task_ledger);
-  if (!row.waits_for.empty()) put_key(json, "waits_for", row.waits_for);
+namespace {
+
+void put_bound(JsonBuilder& json, const ReportRow& row, const Names& wanted) {
+  if (!row.time.empty() && wants(wanted, "time")) put_part_of(json, row.time);
+  if (row.task_ledger && wants(wanted, "task_ledger")) put_key(json, "task_ledger", *row.task_ledger);
+  if (!row.waits_for.empty() && wants(wanted, "waits_for")) put_key(json, "waits_for", row.waits_for);
   if (row.bound_by.empty()) return;
-  json.put("bound_by", row.bound_by);
-  json.put("bound_share", row.bound_share);
+  if (wants(wanted, "bound_by")) json.put("bound_by", row.bound_by);
+  if (wants(wanted, "bound_share")) json.put("bound_share", row.bound_share);
+}
+
+}  // namespace
+
+void put_bound(JsonBuilder& json, const ReportRow& row) { put_bound(json, row, {}); }
+
+void put_row_figures(JsonBuilder& json, const ReportRow& row, const Names& wanted) {
+  each_row_figure([&](const auto& figure) {
+    if (wants(wanted, figure.name)) json.put(figure.name, known(row, figure));
+  });
+  put_bound(json, row, wanted);
+  if (wants(wanted, "requested")) put_requested(json, row.requested);
+}
+
+bool is_row_figure(std::string_view name) {
+  bool is_one = false;
+  each_row_figure([&](const auto& figure) { is_one = is_one || name == figure.name; });
+  for (const std::string_view other : {"time", "task_ledger", "waits_for", "bound_by", "bound_share", "requested"})
+    is_one = is_one || name == other;
+  return is_one;
 }
 
 void put_path(JsonBuilder& json, const CriticalPath* path) {

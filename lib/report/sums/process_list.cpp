@@ -39,11 +39,11 @@ bool ProcessList::has_room(std::uint64_t cpu_ns) const {
 }
 
 void ProcessList::began(const ProcessExec& exec) {
-  if (!exec.ended.start_ns) begins_[{exec.process->pid, exec.process->start_ns}] = exec.time_ns;
+  if (!exec.ended.start_ns) begins_[id_of(*exec.process)] = exec.time_ns;
 }
 
 void ProcessList::add(const ProcessExit& exit) {
-  begins_.erase({exit.process->pid, exit.start_ns});
+  begins_.erase({exit.start_ns, exit.process->pid});
   if (!has_room(least_cpu_ns(exit.account).value_or(0))) return;
   ListedProcess process;
   process.start_ns = std::max(exit.start_ns, exit.begin_ns);
@@ -64,7 +64,7 @@ void ProcessList::add(const ProcessExit& exit) {
 
 void ProcessList::add(const ProcessSample& living) {
   if (!has_room(living.account.cpu_ns.value_or(0))) return;
-  const auto begin = begins_.find({living.process->pid, living.process->start_ns});
+  const auto begin = begins_.find(id_of(*living.process));
   ListedProcess process;
   process.start_ns = begin == begins_.end() ? living.process->start_ns : begin->second;
   process.end_ns = living.time_ns;

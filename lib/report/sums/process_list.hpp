@@ -12,6 +12,8 @@
 #include <tracer/event.hpp>
 #include <tracer/report.hpp>
 
+#include "base/process_id.hpp"
+
 namespace tracer::internal {
 
 /// One process, cut to what is shown.
@@ -47,14 +49,12 @@ class ProcessList {
   std::vector<ListedProcess> in_order() const;
 
  private:
-  using Identity = std::pair<std::uint32_t, std::uint64_t>;
-
   bool has_room(std::uint64_t cpu_ns) const;
   void take(ListedProcess process, const Process& of, const Account& account);
 
   std::size_t most_;
-  std::map<Identity, std::uint64_t> begins_;  ///< Of commands that were held, and live.
-  std::vector<ListedProcess> heap_;           ///< The one with the least CPU in front.
+  std::map<ProcessId, std::uint64_t> begins_;  ///< Of commands that were held, and live.
+  std::vector<ListedProcess> heap_;            ///< The one with the least CPU in front.
 };
 
 }  // namespace tracer::internal

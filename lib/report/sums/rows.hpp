@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include <tracer/summary.hpp>
 
@@ -186,6 +188,25 @@ inline void count_failure(SummaryRow& row, const FailureOrigin& failure) {
 inline void count_living(SummaryRow& row, std::uint64_t processes = 1) {
   row.processes += processes;
   row.living += processes;
+}
+
+/// What a sample of several processes of a tool is counted as.
+inline ProgramAccount program_of(const ToolSample& sample) {
+  auto named = std::make_shared<Program>();
+  named->tool = sample.tool;
+  ProgramAccount program;
+  program.program = std::move(named);
+  program.engine_own = sample.context->engine_own;
+  program.account = sample.account;
+  program.end_ns = sample.time_ns;
+  return program;
+}
+
+/// When they began is not known: they can only prolong what others have begun.
+inline void add_folded(RowSums& sums, const ToolSample& sample, const ProgramAccount& program) {
+  add_living(sums, program);
+  count_living(sums.row, sample.processes);
+  if (sums.row.first_start_ns != 0) sums.row.last_end_ns = std::max(sums.row.last_end_ns, sample.time_ns);
 }
 
 inline void set_peak(SummaryRow& row, const PeakBounds& peak) {

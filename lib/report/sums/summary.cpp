@@ -7,6 +7,7 @@
 
 #include "base/sums.hpp"
 #include "report/sums/cgroup_peaks.hpp"
+#include "report/sums/ended_programs.hpp"
 #include "report/sums/failures.hpp"
 #include "report/sums/finding_list.hpp"
 #include "report/sums/run_paths.hpp"
@@ -19,9 +20,6 @@ namespace tracer {
 namespace {
 
 bool all_ended(const SessionEnd& end) { return end.processes_started == end.processes_ended; }
-
-/// Of those whose ended programs are remembered.
-constexpr std::size_t kMostLived = 65536;
 
 }  // namespace
 
@@ -47,14 +45,6 @@ class Summary::Impl {
   std::optional<SessionEnd> end;
 
  private:
-  using Identity = std::pair<std::uint32_t, std::uint64_t>;
-  /// What a process that lives has done in programs that it has ended.
-  struct Lived {
-    Account ended;
-    std::uint64_t program_start_ns = 0;
-    std::optional<std::uint64_t> begin_ns;  ///< Of a command that was held until then.
-  };
-
   void add_exec(const ProcessExec& exec);
   void add_exit(const ProcessExit& exit);
   void run_finished(const RunFinish& finish);
@@ -62,15 +52,13 @@ class Summary::Impl {
   void add_own_work(const OwnWork& work);
   void begin_snapshot(std::uint64_t time_ns);
   void end_round();
-  ProgramAccount living_program(const ProcessSample& sample) const;
-  std::uint64_t begin_of(const Process& process) const;
-  bool is_own(const Process& process) const { return own_processes_.contains({process.pid, process.start_ns}); }
+  bool is_own(const Process& process) const { return own_processes_.contains(internal::id_of(process)); }
 
   internal::FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
   internal::Sums sums_;
   mutable std::optional<internal::Sums> with_living_;  ///< Made when it is asked for.
-  std::map<Identity, Lived> lived_;
-  std::set<Identity> own_processes_;               ///< Whose work was reported.
+  internal::EndedPrograms ended_programs_;
+  std::set<internal::ProcessId> own_processes_;    ///< Whose work was reported.
   std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
   std::vector<ToolSample> living_folded_;          ///< Likewise.
   std::optional<RunFinish> last_run_;              ///< Of which the ledger is known.
@@ -83,23 +71,13 @@ void Summary::Impl::add_exec(const ProcessExec& exec) {
   const Process& process = *exec.process;
   if (!process.context->engine_own) pipes.saw(process);
   sums_.ended(exec);
-  const Identity identity{process.pid, process.start_ns};
-  if (lived_.size() >= kMostLived && !lived_.contains(identity)) return;
-  Lived& lived = lived_[identity];
-  internal::add_figures(lived.ended, exec.ended.account, internal::Unknown::kIsPassed);
-  lived.program_start_ns = exec.time_ns;
-  if (!exec.ended.start_ns) lived.begin_ns = exec.time_ns;
-}
-
-std::uint64_t Summary::Impl::begin_of(const Process& process) const {
-  const auto lived = lived_.find({process.pid, process.start_ns});
-  return lived == lived_.end() ? process.start_ns : lived->second.begin_ns.value_or(process.start_ns);
+  ended_programs_.saw(exec);
 }
 
 void Summary::Impl::add_exit(const ProcessExit& exit) {
   ++exits;
   living_.erase(exit.process->pid);
-  lived_.erase({exit.process->pid, exit.process->start_ns});
+  ended_programs_.saw(exit);
   const bool own = exit.process->context->engine_own;
   if (!own) pipes.ended(exit);
   sums_.ended(exit);
@@ -140,7 +118,7 @@ SummaryRow Summary::Impl::total() const {
 }
 
 void Summary::Impl::add_own_work(const OwnWork& work) {
-  if (own_processes_.insert({work.process->pid, work.process->start_ns}).second) sums_.counts_apart(*work.process);
+  if (own_processes_.insert(internal::id_of(*work.process)).second) sums_.counts_apart(*work.process);
   sums_.worked(work);
 }
 
@@ -211,8 +189,8 @@ void Summary::Impl::begin_snapshot(std::uint64_t time_ns) {
   if (snapshot_ns_ == time_ns) return;
   end_round();
   snapshot_ns_ = time_ns;
-  if (lived_.size() >= kMostLived && living_folded_.empty())
-    std::erase_if(lived_, [this](const auto& each) { return !living_.contains(each.first.first); });
+  if (ended_programs_.full() && living_folded_.empty())
+    ended_programs_.keep_if([this](const internal::ProcessId& id) { return living_.contains(id.pid); });
   living_.clear();
   living_folded_.clear();
 }
@@ -222,23 +200,6 @@ void Summary::Impl::end_round() {
   in_snapshot_.clear();
 }
 
-/// What the sample of a process has of the program that it runs now.
-ProgramAccount Summary::Impl::living_program(const ProcessSample& sample) const {
-  const Process& process = *sample.process;
-  ProgramAccount program{process.start_ns, sample.time_ns, process.program, sample.account,
-                         process.context->engine_own};
-  const auto lived = lived_.find({process.pid, process.start_ns});
-  if (lived == lived_.end()) return program;
-  program.start_ns = std::min(lived->second.program_start_ns, sample.time_ns);
-  // What was read before its last exec is not in the sample.
-  const auto read_bytes = program.account.read_bytes;
-  internal::take_off_figures(program.account, lived->second.ended);
-  if (program.account.cpu_ns)
-    *program.account.cpu_ns -= std::min(*program.account.cpu_ns, lived->second.ended.cpu_at_least_ns.value_or(0));
-  program.account.read_bytes = read_bytes;
-  return program;
-}
-
 /// With what lives, as far as its last sample saw it.
 const internal::Sums& Summary::Impl::now() const {
   if (living_.empty() && living_folded_.empty()) return sums_;
@@ -246,7 +207,8 @@ const internal::Sums& Summary::Impl::now() const {
   with_living_.emplace(sums_);
   // What the session's own process did so far was reported.
   for (const auto& [pid, sample] : living_)
-    if (!is_own(*sample.process)) with_living_->lives(sample, living_program(sample), begin_of(*sample.process));
+    if (!is_own(*sample.process))
+      with_living_->lives(sample, ended_programs_.living(sample), ended_programs_.begin_of(*sample.process));
   for (const ToolSample& folded : living_folded_) with_living_->live(folded);
   return *with_living_;
 }
@@ -255,7 +217,7 @@ std::vector<Survivor> Summary::Impl::survivors() const {
   std::vector<Survivor> all;
   // What the session's own process did so far has a row.
   for (const auto& [pid, sample] : living_)
-    if (!is_own(*sample.process)) all.push_back({sample, begin_of(*sample.process)});
+    if (!is_own(*sample.process)) all.push_back({sample, ended_programs_.begin_of(*sample.process)});
   return all;
 }
 

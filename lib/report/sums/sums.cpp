@@ -28,15 +28,6 @@ ProgramAccount program_of(const Process& process) {
   return program;
 }
 
-ProgramAccount program_of(const ToolSample& sample) {
-  auto named = std::make_shared<Program>();
-  named->tool = sample.tool;
-  ProgramAccount program;
-  program.program = std::move(named);
-  program.engine_own = sample.context->engine_own;
-  return program;
-}
-
 }  // namespace
 
 RowSums& Sums::tool_row(const std::string& name) {
@@ -126,15 +117,8 @@ void Sums::lives(const ProcessSample& sample, const ProgramAccount& program, std
 }
 
 void Sums::live(const ToolSample& sample) {
-  ProgramAccount program = program_of(sample);
-  program.account = sample.account;
-  program.end_ns = sample.time_ns;
-  for_each_row(sample.context, program, [&](RowSums& sums, bool) {
-    add_living(sums, program);
-    count_living(sums.row, sample.processes);
-    // When they began is not known: they can only prolong what others have begun.
-    if (sums.row.first_start_ns != 0) sums.row.last_end_ns = std::max(sums.row.last_end_ns, sample.time_ns);
-  });
+  const ProgramAccount program = program_of(sample);
+  for_each_row(sample.context, program, [&](RowSums& sums, bool) { add_folded(sums, sample, program); });
 }
 
 template <class Sample>

@@ -30,7 +30,7 @@ void Timeline::add(const Event& event) {
   tasks_.begin(tools_.begin_ns());
   if (const auto* exec = event.get_if<ProcessExec>()) {
     // A command that was held until now has not lived before.
-    if (!exec->ended.start_ns) living_[{exec->process->pid, exec->process->start_ns}].counted_until_ns = exec->time_ns;
+    if (!exec->ended.start_ns) living_[id_of(*exec->process)].counted_until_ns = exec->time_ns;
     program_ended(*exec->process, exec->ended, false, 0);
   } else if (const auto* exit = event.get_if<ProcessExit>()) {
     program_ended(*exit->process, exit->program, true, least_cpu_ns(exit->account).value_or(0));
@@ -70,7 +70,7 @@ void Timeline::sampled(const ProcessSample& sample) {
   const std::string tool = tool_name(*process.context, process.program);
   const Task& task = task_of(process.context);
   hold(sample, tool, task);
-  const Identity identity{process.pid, process.start_ns};
+  const ProcessId identity = id_of(process);
   if (!living_.contains(identity) && living_.size() >= kMostLiving) return;
   Living& living = living_[identity];
   living.sampled = true;
@@ -121,7 +121,7 @@ void Timeline::end_snapshot(std::uint64_t time_ns) {
 
 void Timeline::program_ended(const Process& process, const ProgramAccount& program, bool last,
                              std::uint64_t process_cpu_ns) {
-  const Identity identity{process.pid, process.start_ns};
+  const ProcessId identity = id_of(process);
   const auto known = living_.find(identity);
   Living living = known == living_.end() ? Living{} : known->second;
   const std::uint64_t own_cpu_ns = least_cpu_ns(program.account).value_or(0);

@@ -11,6 +11,7 @@
 
 #include <tracer/event.hpp>
 
+#include "base/process_id.hpp"
 #include "report/sums/time_series.hpp"
 #include "state/held_memory.hpp"
 
@@ -42,7 +43,6 @@ class Timeline {
     std::string name;
     HeldMemory memory;
   };
-  using Identity = std::pair<std::uint32_t, std::uint64_t>;
 
   void sampled(const ProcessSample& sample);
   void folded(const ToolSample& sample);
@@ -55,7 +55,7 @@ class Timeline {
 
   TimeSeries tools_;
   TimeSeries tasks_;
-  std::map<Identity, Living> living_;
+  std::map<ProcessId, Living> living_;
   std::unordered_map<const Context*, Task> known_tasks_;
   std::map<std::string, Held> held_by_tool_;  ///< In the snapshot that is being read; by key.
   std::map<std::string, Held> held_by_task_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/process_id.hpp"
 #include "source/kernel/restart_left_side.hpp"
 
 #include <bpf/bpf.h>
@@ -19,7 +20,6 @@
 namespace tracer::internal {
 namespace {
 
-using Identity = std::pair<std::uint32_t, std::uint64_t>;  ///< Pid and beginning.
 using CgroupId = std::pair<Hierarchy, std::uint64_t>;
 
 /// What the side that goes on knows of a process.
@@ -31,9 +31,9 @@ struct Seen {
 };
 
 template <class R>
-std::optional<Identity> identity_of(const R& record) {
+std::optional<ProcessId> identity_of(const R& record) {
   if constexpr (requires { record.identity.start_ns; })
-    return Identity(record.identity.pid, record.identity.start_ns);
+    return ProcessId{record.identity.start_ns, record.identity.pid};
   else
     return std::nullopt;
 }
@@ -79,7 +79,7 @@ class Joining {
   void note(const ExitRecord& record) { note_from(record.identity, record.identity.time_ns).ended = true; }
   void note(const CgroupEndRecord& record) { ended_cgroups_.emplace(record.hierarchy, record.cgroup_id); }
   Seen& note_from(const RecordIdentity& identity, std::uint64_t time_ns) {
-    Seen& seen = seen_[Identity(identity.pid, identity.start_ns)];
+    Seen& seen = seen_[ProcessId{identity.start_ns, identity.pid}];
     seen.from_ns = std::min(seen.from_ns, std::max(time_ns, attached_ns_));
     return seen;
   }
@@ -126,11 +126,11 @@ class Joining {
   std::span<const Record> goes_on_;
   std::uint64_t attached_ns_;
   Feed& to_;
-  std::map<Identity, Seen> seen_;
+  std::map<ProcessId, Seen> seen_;
   std::set<CgroupId> ended_cgroups_;
-  std::set<Identity> told_;         ///< By the side that was left.
-  std::set<Identity> missed_exec_;  ///< By the side that goes on.
-  std::set<Identity> over_;         ///< Their ends have passed.
+  std::set<ProcessId> told_;         ///< By the side that was left.
+  std::set<ProcessId> missed_exec_;  ///< By the side that goes on.
+  std::set<ProcessId> over_;         ///< Their ends have passed.
 };
 
 }  // namespace

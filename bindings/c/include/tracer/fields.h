@@ -16,7 +16,7 @@ enum {
   TRACER_FAMILY_CONTAINERS = 64, /* container_start and container_finish, with the peak of its memory */
   TRACER_FAMILY_DISKS = 128, /* device_sample: what block devices did, and who asked for most; with snapshots only */
   TRACER_FAMILY_SYSCALLS = 256, /* syscall_use: the system calls of each process, with their time; slows each call of the host */
-  TRACER_FAMILY_GPU = 512 /* gpu_sample: memory and busy time of GPUs by process; with snapshots only. gpu_use: allocations and waits, by probes on the driver's library */
+  TRACER_FAMILY_GPU = 512 /* gpu_sample: memory and busy time of GPUs by process; with snapshots only. gpu_use, experimental: allocations and waits, by probes on the driver's library */
 };
 
 /* For tracer_event_kind. */

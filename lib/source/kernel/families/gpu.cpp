@@ -29,8 +29,8 @@ class GpuFamily final : public KernelFamily {
   const char* mechanism() const noexcept override { return mechanism_.c_str(); }
   void check(const KernelTypes& types, std::vector<CheckItem>& items) const override {
     items.push_back(feature_item("cookies of probes", !GpuProbes::refused_by(types),
-                                 "family gpu, on request: allocations and waits for GPUs, by probes on the driver's "
-                                 "library of the host, not on those in containers' images",
+                                 "family gpu, on request: allocations and waits for GPUs, experimental, by probes on "
+                                 "the driver's library of the host, not on those in containers' images",
                                  "5.15"));
   }
 

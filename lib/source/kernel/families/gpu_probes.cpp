@@ -223,8 +223,8 @@ void GpuProbes::probe_functions(const DriverLibrary& library, std::uint32_t numb
          "report the version of the driver",
          {}});
   const std::lock_guard lock(mutex_);
-  mechanism_ +=
-      fmt::format("{}uprobes on {} ({} functions)", mechanism_.empty() ? "" : ", ", probed.name, probed.functions);
+  mechanism_ += fmt::format("{}experimental uprobes on {} ({} functions)", mechanism_.empty() ? "" : ", ", probed.name,
+                            probed.functions);
 }
 
 /// Null, with errno: ENOENT where it has no such function.

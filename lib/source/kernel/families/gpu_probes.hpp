@@ -53,7 +53,7 @@ class GpuProbes {
   bool has_library() const;
   /// False: there is no library that it could probe.
   bool works() const;
-  /// "uprobes on libcuda.so.550.54 (18 functions)"; empty: on none.
+  /// "experimental uprobes on libcuda.so.550.54 (18 functions)"; empty: on none.
   std::string mechanism() const;
 
  private:

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <tracer/event.hpp>
+#include <tracer/summary.hpp>
+
+#include "report/sums/ended_programs.hpp"
+#include "report/sums/rows.hpp"
+#include "report/sums/touched.hpp"
+#include "state/book.hpp"
+
+namespace tracer::internal {
+
+/// A process that lives, as its last sample saw it.
+struct LivingRow {
+  ProcessSample sample;
+  ProgramAccount program;  ///< Its share of it that is of the program that runs now.
+  std::uint64_t begin_ns = 0;
+  std::uint64_t snapshot = 0;  ///< The number of the last one that saw it.
+};
+
+/// A run, a step or a task, and who lives there.
+struct StateRow {
+  SummaryLevel level = SummaryLevel::kTask;
+  Book::ScopePtr scope;  ///< Of a step: its run. Never null.
+  std::string step = {};
+  StateRow* run = nullptr;  ///< That counts it, as the next.
+  StateRow* of_step = nullptr;
+  std::shared_ptr<const Context> context = Process::no_context();
+  std::shared_ptr<const Context> placed = {};  ///< For which `run` and `of_step` were found.
+  bool finished = false;
+  RowSums sums = {};                              ///< Of what has ended in it, and in no task of it.
+  std::unordered_set<std::uint32_t> living = {};  ///< Pids, likewise.
+  std::vector<ToolSample> folded = {};            ///< Of the last snapshot, likewise.
+  std::string tool = {};                          ///< Of the process that has consumed most.
+  std::uint64_t tool_cpu_ns = 0;
+  std::unique_ptr<Touched> touched = {};  ///< Null: nobody has asked.
+  std::uint64_t touched_since_ns = 0;
+  std::uint64_t version = 0;
+  std::list<StateRow*>::iterator place = {};
+
+  /// Of a run or step.
+  struct Tasks {
+    std::size_t count = 0;
+    std::unordered_set<StateRow*> open = {};  ///< That are not in the next.
+    RowSums over = {};
+    std::optional<PeakBounds> largest = {};  ///< Of one of those that are over.
+    RowSums dropped = {};                    ///< The part of `over` whose rows are no more.
+    bool stale = false;                      ///< One that is over has changed.
+  };
+  std::unique_ptr<Tasks> tasks = {};  ///< Null: of a task.
+  bool is_over = false;               ///< A task that is in Tasks::over.
+};
+
+struct StateFinding {
+  Finding finding;
+  std::uint64_t version = 0;
+};
+
+/// What one user may see of what lives and has ended. One thread at a time.
+class StateRows {
+ public:
+  /// All that share `versions` count in one order. `touch_all`: files and peers are kept of each run and task.
+  using Rows = std::vector<StateRow*>;
+
+  StateRows(Book& book, std::uint64_t& versions, bool touch_all)
+      : book_(book), versions_(versions), touch_all_(touch_all) {}
+  StateRows(const StateRows&) = delete;
+  StateRows& operator=(const StateRows&) = delete;
+
+  void add(const Event& event);
+  /// It began in there, as FailureChains decides.
+  void failed(const FailureOrigin& failure);
+  void gone(ScopeId id, ScopeId into);
+
+  /// With what lives.
+  SummaryRow sums_of(StateRow& row, bool whole);
+  StateRow* find(SummaryLevel level, ScopeId id, const std::string& step = {});
+  /// Newest first, those that changed after `since`.
+  Rows changed_since(std::uint64_t since);
+  /// With their versions.
+  std::vector<std::pair<std::uint64_t, const Finding*>> findings_since(std::uint64_t since) const;
+  std::vector<const LivingRow*> living_in(const StateRow& row) const;
+  /// From now on, what it touches is kept.
+  void touch(StateRow& row) const;
+
+  std::uint64_t processes = 0;  ///< That ended.
+  std::uint64_t failures = 0;
+  std::uint64_t dropped = 0;  ///< Rows.
+  std::uint64_t living() const noexcept { return living_.size() + folded_processes_; }
+  /// The run or task that has this key. Null: none.
+  StateRow* with_key(std::uint64_t key);
+  std::size_t runs() const noexcept { return runs_; }
+  std::size_t tasks() const noexcept { return scopes_.size() - runs_; }
+  void collect(SummaryLevel level, std::set<ScopeId>& ids) const;
+  std::map<std::string, std::uint64_t> losses;
+  std::uint64_t last_ns = 0;
+  bool over = false;
+  std::optional<std::uint64_t> missed_at_most;
+  std::uint64_t ended_by_count = 0;  ///< Of the whole session, when it is over.
+  /// Rows of runs and tasks that are no more, with the version since then.
+  const std::deque<std::pair<std::uint64_t, std::string>>& gone_rows() const noexcept { return gone_; }
+  std::uint64_t forgot_gone_at() const noexcept { return forgot_gone_at_; }
+
+ private:
+  static constexpr std::size_t kMostSteps = Summary::kMostSteps;
+  static constexpr std::size_t kMostFindings = Summary::kMostFindings;
+  static constexpr std::size_t kMostGone = 1024;
+
+  /// The innermost row that a context belongs to; made where there is none. Null: it belongs to none.
+  StateRow* row_of(const std::shared_ptr<const Context>& context);
+  StateRow* scope_row(const std::shared_ptr<const Context>& context, bool is_run);
+  StateRow* step_row(StateRow& run, const std::string& step);
+  void place(StateRow& task, const std::shared_ptr<const Context>& context);
+  void leave_tasks(StateRow& task, StateRow* above);
+  void join_tasks(StateRow& task, StateRow* above);
+  void close(StateRow& task);
+  void add_up(StateRow& above);
+  void changed(StateRow& row);
+  void drop(StateRow& row);
+  void merge(StateRow& from, StateRow& into);
+  void add_what_lives(RowSums& sums, const StateRow& row) const;
+  void sampled(const ProcessSample& sample);
+  void leave(std::uint32_t pid);
+  void exited(const ProcessExit& exit);
+  void execed(const ProcessExec& exec);
+  void end_snapshot();
+  template <class Sample>
+  void add_memory(StateRow* row, const Sample& sample);
+  template <class Finish>
+  void finished(const Finish& finish, bool is_run);
+  template <class Use>
+  void used(const Use& use);
+  void found(const Finding& finding);
+  template <class Start>
+  void began(const Start& start, bool is_run);
+
+  Book& book_;
+  std::uint64_t& versions_;
+  bool touch_all_;
+  std::unordered_map<ScopeId, StateRow> scopes_;  ///< Runs and tasks.
+  std::size_t runs_ = 0;                          ///< Of these.
+  std::map<std::pair<ScopeId, std::string>, StateRow> steps_;
+  std::list<StateRow*> by_version_;  ///< The newest last.
+  std::unordered_map<std::uint32_t, LivingRow> living_;
+  std::unordered_map<std::uint32_t, StateRow*> places_;  ///< Of what lives, by pid. Null: in none.
+  EndedPrograms ended_programs_;
+  std::uint64_t snapshot_ = 1;
+  std::vector<GroupMemory*> in_snapshot_;
+  std::vector<ToolSample> folded_;  ///< Of the snapshot that is being taken.
+  std::unordered_set<StateRow*> with_folded_;
+  std::uint64_t folded_processes_ = 0;
+  std::unordered_map<std::uint64_t, StateFinding> findings_;
+  std::deque<std::pair<std::uint64_t, std::string>> gone_;
+  std::uint64_t forgot_gone_at_ = 0;
+};
+
+/// Of a row, for as long as it is there.
+std::string id_of(const StateRow& row);
+
+}  // namespace tracer::internal

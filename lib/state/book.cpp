@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/book.hpp"
+
+#include <algorithm>
+
+#include "base/heap_bytes.hpp"
+#include "base/name_within.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// A scope, with what its processes and what consumers keep of it add while it lives.
+constexpr std::size_t kBytesOfScope = 2560;
+
+/// Two users' tasks may be called alike.
+std::string name_of(const Context& context, const std::string& name) {
+  return (context.owner_uid ? std::to_string(*context.owner_uid) : "") + ' ' + name;
+}
+
+}  // namespace
+
+Book::Book(const std::shared_ptr<Accounts>& accounts, std::string_view cause, std::size_t most_bytes_finished)
+    : finished_(most_bytes_finished, {}, accounts,
+                [this](std::uint64_t key, ScopeId) {
+                  if (const Kept* kept = scopes_.find(key)) let_go(*kept, ScopeId::kNone);
+                  scopes_.erase(key);
+                }),
+      scopes_(kMostBytes, cause, accounts, [this](std::uint64_t key, const Kept& kept) {
+        let_go(kept, ScopeId::kNone);
+        finished_.erase(key);
+      }) {}
+
+Book::ScopePtr Book::find(ScopeId id) const {
+  const auto known = by_id_.find(id);
+  return known == by_id_.end() ? nullptr : known->second;
+}
+
+Book::ScopePtr Book::find(const Context& context, bool is_run) const {
+  const Kept* const known = scopes_.find(key_of(context, is_run));
+  return known == nullptr ? nullptr : known->scope;
+}
+
+ScopeId Book::id_of(const Context& context, bool is_run) const {
+  const Kept* const known = scopes_.find(key_of(context, is_run));
+  return known == nullptr ? ScopeId::kNone : known->scope->id;
+}
+
+Book::ScopePtr Book::make(const Context& context, bool is_run) {
+  const std::uint64_t key = key_of(context, is_run);
+  if (key == 0) return nullptr;
+  if (const Kept* const known = scopes_.find(key)) return known->scope;
+  auto made = std::make_shared<Scope>();
+  made->id = static_cast<ScopeId>(++last_id_);
+  made->key = key;
+  made->is_run = is_run;
+  const auto place = order_.insert(order_.end(), made);
+  if (scopes_.put(key, context.owner_uid, kBytesOfScope + heap_bytes(context), {made, place}) == nullptr) {
+    order_.erase(place);
+    return nullptr;
+  }
+  by_id_.emplace(made->id, made);
+  return made;
+}
+
+void Book::let_go(const Kept& kept, ScopeId into) {
+  const ScopePtr scope = kept.scope;
+  forget_name(*scope);
+  order_.erase(kept.place);
+  by_id_.erase(scope->id);
+  for (const Gone& gone : gone_) gone(scope->id, into);
+}
+
+/// Another task may have its name by now.
+void Book::forget_name(const Scope& scope) {
+  const auto known = by_name_.find(scope.name);
+  if (known != by_name_.end() && known->second.lock().get() == &scope) by_name_.erase(known);
+}
+
+/// Its id or its owner may become known late.
+void Book::name(const ScopePtr& task, const Context& context) {
+  std::string name = name_of(context, name_within(context));
+  if (name == task->name) return;
+  forget_name(*task);
+  task->name = std::move(name);
+  by_name_[task->name] = task;
+}
+
+std::vector<Book::ScopePtr> Book::around(const Context& context) {
+  const ScopePtr task = make(context, false);
+  const ScopePtr run = make(context, true);
+  if (task) name(task, context);
+  if (task && run) task->around = run;
+  if (run && !run->around && context.within) {
+    const auto outer = by_name_.find(name_of(context, *context.within));
+    if (outer != by_name_.end() && outer->second.lock() != task) run->around = outer->second.lock();
+  }
+  std::vector<ScopePtr> all;
+  for (auto each = task ? task : run; each && all.size() < kMostAround; each = each->around) {
+    if (std::find(all.begin(), all.end(), each) != all.end()) break;
+    all.push_back(each);
+  }
+  return all;
+}
+
+template <class Start>
+Book::ScopePtr Book::began(const Start& start, bool is_run) {
+  const ScopePtr scope = make(*start.context, is_run);
+  if (!scope) return nullptr;
+  scope->context = start.context;
+  scope->started = true;
+  scope->pid = start.pid;
+  scope->start_ns = start.start_ns;
+  return scope;
+}
+
+bool Book::saw(const RunStart& start) { return began(start, true) != nullptr; }
+
+bool Book::saw(const TaskStart& start) {
+  // One that was over is joined again.
+  const ScopePtr known = find(*start.context, false);
+  if (known && known->started && !known->finished) return false;
+  const ScopePtr task = began(start, false);
+  if (!task) return false;
+  task->finished = false;
+  finished_.erase(task->key);
+  task->requested = start.requested;
+  return true;
+}
+
+void Book::saw(const ContextChange& change) {
+  if (!change.pid) {
+    rename(change.old_run_key, change.after->run_key);
+    rename(change.old_task_key, change.after->task_key);
+  }
+  for (const bool is_run : {false, true}) {
+    const ScopePtr known = find(*change.after, is_run);
+    if (known && known->started && (!is_run || !change.after->task_key)) known->context = change.after;
+  }
+}
+
+/// Two may turn out to be one.
+void Book::rename(const std::optional<Key>& from, const std::optional<Key>& to) {
+  if (!from || !to || *from == *to) return;
+  const auto old_key = static_cast<std::uint64_t>(*from);
+  const auto new_key = static_cast<std::uint64_t>(*to);
+  const auto other = scopes_.rename(old_key, new_key);
+  if (other) {
+    finished_.erase(old_key);
+    return let_go(*other, scopes_.find(new_key)->scope->id);
+  }
+  finished_.rename(old_key, new_key);
+  if (Kept* const kept = scopes_.find(new_key)) kept->scope->key = new_key;
+}
+
+void Book::finished(const Context& context, bool is_run) {
+  const ScopePtr scope = find(context, is_run);
+  if (!scope) return;
+  scope->finished = true;
+  finished_.put(scope->key, context.owner_uid, kBytesOfScope + heap_bytes(context), scope->id);
+}
+
+}  // namespace tracer::internal
