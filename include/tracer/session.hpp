@@ -25,6 +25,7 @@
 #include <tracer/sink.hpp>
 #include <tracer/source.hpp>
 #include <tracer/scale.hpp>
+#include <tracer/state.hpp>
 #include <tracer/statistics.hpp>
 #include <tracer/subscription.hpp>
 #include <tracer/thread_label.hpp>
@@ -214,6 +215,13 @@ class TRACER_EXPORT Session {
   /// Sums by context, from the kernel. By a service: of the events that were delivered, so that a lost event is missing
   /// in them. Empty for recordings.
   std::vector<ContextTotals> totals() const;
+  /// The runs, steps, tasks, findings and counts of what was delivered so far, as one JSON object without a line end,
+  /// at most 1 MiB: docs/state.md describes it. A view asks again with `since` of the last one, and gets what has
+  /// changed. By a service without a filter and hash_paths: of all that the caller may see, whenever it began; the
+  /// service is asked, and waited for up to two seconds. Also after the end. Throws Error: kInvalidArgument (no such
+  /// rows or field, or a key that is none); by a service also kNoService, kServiceRefused (one of an earlier version,
+  /// too).
+  std::string state(const StateQuery& query = {}) const;
   /// One line for each rule of the filter: its effect, and whether the kernel or user space decides it.
   std::vector<std::string> explain() const;
   /// The state of each requested family; by a service: of each that it has. Empty for recordings.

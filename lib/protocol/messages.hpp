@@ -20,6 +20,7 @@
 #include <tracer/families.hpp>
 #include <tracer/filter.hpp>
 #include <tracer/host.hpp>
+#include <tracer/state.hpp>
 #include <tracer/statistics.hpp>
 
 namespace tracer::internal {
@@ -106,6 +107,11 @@ struct SnapshotRequest {
   static constexpr std::string_view kName = "snapshot";
 };
 
+struct StateRequest {
+  static constexpr std::string_view kName = "state";
+  StateQuery query = {};
+};
+
 struct FindingsRequest {
   static constexpr std::string_view kName = "findings";
   std::optional<std::uint64_t> since_ns = {};
@@ -136,7 +142,7 @@ struct SubscribeRequest {
 using Request =
     std::variant<HelloRequest, AnnounceRequest, AttachRequest, LabelRequest, EndLabelRequest, ResumeLabelRequest,
                  UnlabelRequest, OwnWorkRequest, TotalsRequest, StatisticsRequest, StatusRequest, SnapshotRequest,
-                 FindingsRequest, HistoryRequest, FlushRequest, SubscribeRequest>;
+                 StateRequest, FindingsRequest, HistoryRequest, FlushRequest, SubscribeRequest>;
 
 /// One line with its end.
 std::string to_line(const Request& request);
@@ -150,6 +156,7 @@ struct HelloReply {
   bool sees_all = false;
   std::vector<FamilyState> families = {};
   HostInfo host = {};
+  bool findings = false;  ///< They are among the events of a stream without a filter.
 };
 
 struct LabelReply {
@@ -175,6 +182,11 @@ struct FindingsReply {
 /// The text of one JSON object.
 struct StatusReply {
   std::string status = "{}";
+};
+
+/// Likewise.
+struct StateReply {
+  std::string state = "{}";
 };
 
 struct HistoryReply {
@@ -207,9 +219,12 @@ std::string to_line(const StatisticsReply& reply);
 std::string to_line(const SnapshotReply& reply);
 std::string to_line(const FindingsReply& reply);
 std::string to_line(const StatusReply& reply);
+std::string to_line(const StateReply& reply);
 std::string to_line(const HistoryReply& reply);
 std::string to_line(const FlushReply& reply);
 std::string to_line(const SubscribeReply& reply);
+/// It is the refusal of a request that the service does not know.
+bool is_unknown_request(const Error& error) noexcept;
 /// {"ok":false,…} with the first problem; with kServiceVersion, also which versions are spoken.
 std::string refusal_line(const Error& error);
 
@@ -222,6 +237,7 @@ StatisticsReply statistics_from(std::string_view line);
 SnapshotReply snapshot_from(std::string_view line);
 FindingsReply findings_from(std::string_view line);
 StatusReply status_from(std::string_view line);
+StateReply state_from(std::string_view line);
 HistoryReply history_from(std::string_view line);
 FlushReply flush_from(std::string_view line);
 SubscribeReply subscribe_from(std::string_view line);

@@ -145,6 +145,7 @@ std::string to_line(const HelloReply& reply) {
   object["sees"] = reply.sees_all ? "all" : "own";
   object["families"] = families_as_json(reply.families);
   object["host"] = object_of(reply.host);
+  object["findings"] = reply.findings;
   return line_of(object);
 }
 
@@ -159,6 +160,7 @@ HelloReply hello_from(std::string_view line) {
   require_key(object, "sees", sees);
   reply.sees_all = sees == "all";
   read_key(object, "host", reply.host);
+  read_key(object, "findings", reply.findings);
   const auto families = object.find("families");
   if (families == object.end() || !families->is_array()) return reply;
   for (const Json& each : *families) {
@@ -274,7 +276,9 @@ FindingsReply findings_from(std::string_view line) {
 
 std::string to_line(const StatusReply& reply) { return line_with("status", reply.status); }
 std::string to_line(const HistoryReply& reply) { return line_with("history", reply.history); }
+std::string to_line(const StateReply& reply) { return line_with("state", reply.state); }
 StatusReply status_from(std::string_view line) { return {member(accepted(line), "status").dump()}; }
+StateReply state_from(std::string_view line) { return {member(accepted(line), "state").dump()}; }
 HistoryReply history_from(std::string_view line) { return {member(accepted(line), "history").dump()}; }
 
 std::string to_line(const FlushReply& reply) {

@@ -140,6 +140,12 @@ void read_request(const Json&, TotalsRequest&) {}
 void read_request(const Json&, StatisticsRequest&) {}
 void read_request(const Json&, StatusRequest&) {}
 void read_request(const Json&, SnapshotRequest&) {}
+void read_request(const Json& object, StateRequest& request) {
+  read_key(object, "since", request.query.since);
+  read_key(object, "rows", request.query.rows);
+  read_key(object, "key", request.query.key);
+  read_key(object, "fields", request.query.fields);
+}
 void read_request(const Json& object, FindingsRequest& request) { read_key(object, "since_ns", request.since_ns); }
 void read_request(const Json& object, HistoryRequest& request) {
   read_key(object, "pipeline", request.pipeline);
@@ -195,6 +201,13 @@ void put_request(JsonOut&, const TotalsRequest&) {}
 void put_request(JsonOut&, const StatisticsRequest&) {}
 void put_request(JsonOut&, const StatusRequest&) {}
 void put_request(JsonOut&, const SnapshotRequest&) {}
+void put_request(JsonOut& object, const StateRequest& request) {
+  const StateQuery& query = request.query;
+  if (!query.since.empty()) object["since"] = query.since;
+  if (!query.rows.empty()) object["rows"] = query.rows;
+  if (!query.key.empty()) object["key"] = query.key;
+  if (!query.fields.empty()) object["fields"] = query.fields;
+}
 void put_request(JsonOut& object, const FindingsRequest& request) { put_key(object, "since_ns", request.since_ns); }
 void put_request(JsonOut& object, const HistoryRequest& request) {
   put_key(object, "pipeline", request.pipeline);
@@ -211,10 +224,13 @@ void put_request(JsonOut& object, const SubscribeRequest& request) {
   put_key(object, "stream", request.stream);
 }
 
+/// A service says so, of whatever version it is.
+constexpr std::string_view kNoSuchRequest = "there is no request";
+
 template <std::size_t at = 0>
 Request read_named(const std::string& name, const Json& object) {
   if constexpr (at == std::variant_size_v<Request>) {
-    refuse_line(fmt::format("there is no request \"{}\"", name.substr(0, 100)),
+    refuse_line(fmt::format("{} \"{}\"", kNoSuchRequest, name.substr(0, 100)),
                 "see docs/protocol.md; a newer client can ask for less");
   } else {
     using One = std::variant_alternative_t<at, Request>;
@@ -232,6 +248,10 @@ Request request_from(std::string_view line) {
   std::string name;
   require_key(object, "request", name);
   return read_named(name, object);
+}
+
+bool is_unknown_request(const Error& error) noexcept {
+  return error.code() == ErrorCode::kServiceRefused && error.problems().front().what.starts_with(kNoSuchRequest);
 }
 
 std::string to_line(const Request& request) {

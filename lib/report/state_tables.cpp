@@ -30,7 +30,12 @@
 namespace tracer::internal {
 namespace {
 
-using Viewer = std::optional<uid_t>;
+using Owner = std::optional<uid_t>;
+/// Owners whose rows are seen. Absent: all.
+using Viewer = std::optional<std::vector<uid_t>>;
+
+/// Of an event that its owner does not see as it is, who sees all has a row of their own.
+enum class SeenBy : std::uint8_t { kBoth, kAll, kOwner };
 
 constexpr std::size_t kMostBytes = 1u << 20;
 /// That the rows of runs, steps, tasks and findings leave to the rest of a reply.
@@ -81,8 +86,8 @@ std::optional<std::uint64_t> number_in(std::string_view text, int base) {
 
 class StateTables::Impl {
  public:
-  Impl(std::string session_id, std::shared_ptr<Accounts> accounts, bool of_recording)
-      : session_id_(std::move(session_id)),
+  Impl(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording)
+      : id_(std::move(id)),
         of_recording_(of_recording),
         book_(std::move(accounts), {}, of_recording ? Book::kMostBytes : kMostBytesOfFinished) {
     book_.when_gone([this](ScopeId id, ScopeId into) {
@@ -90,24 +95,26 @@ class StateTables::Impl {
     });
   }
 
-  void add(const Event& event, const Viewer& owner) {
+  void add(const Event& event, const Owner& owner, const Event* as_seen) {
     const std::lock_guard lock(mutex_);
-    StateRows& rows = rows_of(owner);
     const EventKind kind = event.kind();
     if (kind == EventKind::kContextChange) book_.saw(*event.get_if<ContextChange>());
     if (kind == EventKind::kRunStart) book_.saw(*event.get_if<RunStart>());
     if (kind == EventKind::kTaskStart) book_.saw(*event.get_if<TaskStart>());
-    // Nobody else's snapshot, loss or end.
-    const bool is_for_all =
-        kind == EventKind::kSnapshotEnd || kind == EventKind::kSessionEnd || kind == EventKind::kLoss;
-    if (is_for_all) {
+    if (kind == EventKind::kLoss && !owner) {
+      const auto& loss = *event.get_if<Loss>();
+      losses_of_all_[loss.cause] += loss.count;
+    } else if (kind == EventKind::kSnapshotEnd || kind == EventKind::kSessionEnd) {
       for (auto& each : owners_) each.second.add(event);
+    } else if (as_seen != nullptr) {
+      rows_of(owner, SeenBy::kAll).add(event);
+      rows_of(owner, SeenBy::kOwner).add(*as_seen);
     } else {
-      rows.add(event);
+      rows_of(owner, SeenBy::kBoth).add(event);
     }
     if (kind == EventKind::kTaskFinish) book_.finished(*event.get_if<TaskFinish>()->context, false);
     if (kind == EventKind::kRunFinish) book_.finished(*event.get_if<RunFinish>()->context, true);
-    judge(event, owner);
+    judge(event, owner, as_seen);
   }
 
   std::string json(const StateQuery& query, const Viewer& viewer);
@@ -118,10 +125,16 @@ class StateTables::Impl {
   /// One reply.
   class Look;
 
-  StateRows& rows_of(const Viewer& owner) {
-    return owners_.try_emplace(owner, book_, versions_, of_recording_).first->second;
+  /// Whose a failure is.
+  struct Ended {
+    Owner owner;
+    std::shared_ptr<const Process> as_seen;  ///< Null: as it is.
+  };
+
+  StateRows& rows_of(const Owner& owner, SeenBy seen_by) {
+    return owners_.try_emplace({owner, seen_by}, book_, versions_, of_recording_).first->second;
   }
-  void judge(const Event& event, const Viewer& owner) {
+  void judge(const Event& event, const Owner& owner, const Event* as_seen) {
     if (const auto* start = event.get_if<ProcessStart>()) chains_.saw(start->process);
     if (const auto* exec = event.get_if<ProcessExec>()) chains_.saw(exec->process);
     if (const auto* run = event.get_if<RunStart>()) chains_.leads(run->pid, run->start_ns, *run->context);
@@ -130,19 +143,27 @@ class StateTables::Impl {
     const auto* exit = event.get_if<ProcessExit>();
     if (exit == nullptr) return;
     const bool may_fail = exit->exit_signal || exit->exit_code.value_or(0) != 0;
-    chains_.ended(*exit, exit->process->context->engine_own, may_fail ? std::make_shared<Viewer>(owner) : nullptr);
+    std::shared_ptr<Ended> tag;
+    if (may_fail)
+      tag = std::make_shared<Ended>(owner, as_seen == nullptr ? nullptr : as_seen->get_if<ProcessExit>()->process);
+    chains_.ended(*exit, exit->process->context->engine_own, std::move(tag));
   }
   void decide(const FailureOrigin& failure, Verdict verdict) {
     if (verdict != Verdict::kFailed) return;
-    const auto owner = std::static_pointer_cast<Viewer>(failure.tag);
-    rows_of(owner ? *owner : std::nullopt).failed(failure);
+    const auto ended = std::static_pointer_cast<Ended>(failure.tag);
+    if (!ended || !ended->as_seen) return rows_of(ended ? ended->owner : std::nullopt, SeenBy::kBoth).failed(failure);
+    rows_of(ended->owner, SeenBy::kAll).failed(failure);
+    FailureOrigin as_seen = failure;
+    as_seen.process = ended->as_seen;
+    rows_of(ended->owner, SeenBy::kOwner).failed(as_seen);
   }
 
   mutable std::mutex mutex_;
-  const std::string session_id_;
+  const std::string id_;
   const bool of_recording_;
   std::uint64_t versions_ = 0;
-  std::map<Viewer, StateRows> owners_;
+  std::map<std::pair<Owner, SeenBy>, StateRows> owners_;
+  std::map<std::string, std::uint64_t> losses_of_all_;
   Book book_;
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
 };
@@ -151,8 +172,8 @@ class StateTables::Impl::Look {
  public:
   Look(Impl& state, const StateQuery& query, const Wanted& wanted, const Viewer& viewer)
       : state_(state), wanted_(wanted) {
-    for (auto& [owner, rows] : state_.owners_)
-      if (!viewer || owner == viewer) seen_.push_back(&rows);
+    for (auto& [whose, rows] : state_.owners_)
+      if (is_seen(whose.first, whose.second, viewer)) seen_.push_back(&rows);
     since_ = version_in(query.since);
     for (const StateRows* rows : seen_)
       if (since_ < rows->forgot_gone_at()) since_ = 0;
@@ -169,7 +190,7 @@ class StateTables::Impl::Look {
     std::string out;
     JsonBuilder json(out);
     json.object([&] {
-      json.put("since", fmt::format("{}.{}", state_.session_id_, version_));
+      json.put("since", fmt::format("{}.{}", state_.id_, version_));
       json.put("all", since_ == 0);
       json.put("more", more_);
       put_table(json, "runs", texts_[0]);
@@ -193,8 +214,12 @@ class StateTables::Impl::Look {
     const Finding* finding = nullptr;
   };
 
+  static bool is_seen(const Owner& owner, SeenBy seen_by, const Viewer& viewer) {
+    if (!viewer) return seen_by != SeenBy::kOwner;
+    return owner && seen_by != SeenBy::kAll && std::find(viewer->begin(), viewer->end(), *owner) != viewer->end();
+  }
   std::uint64_t version_in(std::string_view since) const {
-    const std::string& id = state_.session_id_;
+    const std::string& id = state_.id_;
     if (since.size() <= id.size() || !since.starts_with(id) || since[id.size()] != '.') return 0;
     const auto version = number_in(since.substr(id.size() + 1), 10).value_or(0);
     return version > state_.versions_ ? 0 : version;
@@ -204,8 +229,10 @@ class StateTables::Impl::Look {
   }
   RowsLack lack_of(const StateRows& rows) const {
     const bool lacks_ends = state_.owners_.size() == 1 && rows.ended_by_count > rows.processes;
-    const bool lost = lacks_ends || std::any_of(rows.losses.begin(), rows.losses.end(),
-                                                [](const auto& loss) { return !is_in_no_row(loss.first); });
+    const auto is_of_rows = [](const auto& losses) {
+      return std::any_of(losses.begin(), losses.end(), [](const auto& loss) { return !is_in_no_row(loss.first); });
+    };
+    const bool lost = lacks_ends || is_of_rows(rows.losses) || is_of_rows(state_.losses_of_all_);
     return lost                  ? RowsLack::kLost
            : rows.missed_at_most ? RowsLack::kUnseen
            : rows.over           ? RowsLack::kNothing
@@ -284,8 +311,9 @@ class StateTables::Impl::Look {
       if (wanted_.has_field("name")) json.put("name", name_of(first));
       put_labels(json, *first.context, wanted_.fields);
       if (first.level != SummaryLevel::kStep) {
+        // One alone has its end.
         const bool is_over =
-            std::all_of(parts.begin(), parts.end(), [](const auto& each) { return each.second->finished; });
+            std::any_of(parts.begin(), parts.end(), [](const auto& each) { return each.second->finished; });
         if (wanted_.has_field("state")) json.put("state", is_over ? "finished" : "running");
         if (first.scope->start_ns != 0 && wanted_.has_field("start_ns")) json.put("start_ns", first.scope->start_ns);
       }
@@ -308,7 +336,7 @@ class StateTables::Impl::Look {
 
   void put_counts(JsonBuilder& json) const {
     std::uint64_t processes = 0, living = 0, failed = 0, dropped = 0;
-    std::map<std::string, std::uint64_t> lost;
+    std::map<std::string, std::uint64_t> lost = state_.losses_of_all_;
     std::set<ScopeId> runs, tasks;  // That several see.
     for (const StateRows* rows : seen_) {
       processes += rows->processes + rows->living();
@@ -319,7 +347,7 @@ class StateTables::Impl::Look {
         rows->collect(SummaryLevel::kRun, runs);
         rows->collect(SummaryLevel::kTask, tasks);
       }
-      for (const auto& [cause, count] : rows->losses) lost[cause] = std::max(lost[cause], count);
+      for (const auto& [cause, count] : rows->losses) lost[cause] += count;
     }
     json.object("counts", [&] {
       json.put("processes", processes);
@@ -384,14 +412,16 @@ std::string StateTables::Impl::json(const StateQuery& query, const Viewer& viewe
   return Look(*this, query, wanted, viewer).json();
 }
 
-StateTables::StateTables(std::string session_id, std::shared_ptr<Accounts> accounts, bool of_recording)
-    : impl_(std::make_unique<Impl>(std::move(session_id), std::move(accounts), of_recording)) {}
+StateTables::StateTables(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording)
+    : impl_(std::make_unique<Impl>(std::move(id), std::move(accounts), of_recording)) {}
 StateTables::~StateTables() = default;
 
-void StateTables::add(const Event& event, const std::optional<uid_t>& owner) { impl_->add(event, owner); }
+void StateTables::add(const Event& event, const std::optional<uid_t>& owner, const Event* as_seen) {
+  impl_->add(event, owner, as_seen);
+}
 
-std::string StateTables::json(const StateQuery& query, const std::optional<uid_t>& viewer) const {
-  return impl_->json(query, viewer);
+std::string StateTables::json(const StateQuery& query, const std::optional<std::vector<uid_t>>& owners) const {
+  return impl_->json(query, owners);
 }
 
 }  // namespace tracer::internal

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <tracer/event.hpp>
 #include <tracer/state.hpp>
@@ -18,17 +19,18 @@ namespace tracer::internal {
 /// its processes, files and peers. Kept as events come, so that a look costs what has changed. Any thread.
 class StateTables {
  public:
-  /// `session_id`: that of the session, so that nobody goes on with what another said.
+  /// `id`: of these tables alone, so that nobody goes on with what others said.
   /// `of_recording`: files and peers are kept of all runs and tasks, not only of those that were asked for before.
-  explicit StateTables(std::string session_id, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
+  explicit StateTables(std::string id, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
                        bool of_recording = false);
   ~StateTables();
 
-  /// `owner`: who may see it. Absent: only who sees all. The rows of each owner are sums of what that owner may see.
-  void add(const Event& event, const std::optional<uid_t>& owner = std::nullopt);
-  /// One JSON object of at most 1 MiB. `viewer`: who asks; absent: one who sees all. Throws Error(kInvalidArgument): no
+  /// `owner`: who may see it. Absent: only who sees all; a SnapshotEnd, a SessionEnd and a Loss are everybody's then.
+  /// The rows of each owner are sums of what that owner may see. `as_seen`: how the owner sees it; null: as it is.
+  void add(const Event& event, const std::optional<uid_t>& owner = std::nullopt, const Event* as_seen = nullptr);
+  /// One JSON object of at most 1 MiB, of what these owners may see; absent: of all. Throws Error(kInvalidArgument): no
   /// such row or field, or a key that is none.
-  std::string json(const StateQuery& query, const std::optional<uid_t>& viewer = std::nullopt) const;
+  std::string json(const StateQuery& query, const std::optional<std::vector<uid_t>>& owners = std::nullopt) const;
 
  private:
   class Impl;

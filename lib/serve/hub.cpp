@@ -9,10 +9,18 @@
 
 #include <tracer/error.hpp>
 
+#include "base/random.hpp"
 #include "dispatch/queue_state.hpp"
 #include "serve/for_others.hpp"
 
 namespace tracer::internal {
+
+Hub::Hub(HostInfo host, ServeLimits limits, Ownership ownership, std::shared_ptr<Accounts> accounts)
+    : host_(std::move(host)),
+      limits_(limits),
+      ownership_(std::move(ownership)),
+      findings_(accounts),
+      state_(std::make_shared<StateTables>(to_string(Key{random_number()}), std::move(accounts))) {}
 
 Hub::Place& Hub::viewer(const ViewerKey& key) {
   const auto [found, fresh] = viewers_.try_emplace(key);
@@ -67,6 +75,13 @@ Event Hub::as_seen(const Place& place, const Event& event) const {
 
 namespace {
 
+/// Equal for copies of one handle.
+const void* body_of(const Event& event) {
+  const void* place = nullptr;
+  visit([&place](const auto& body) { place = &body; }, event);
+  return place;
+}
+
 /// A client's own "queue_full" stands for events that have numbers: what the service itself has lost has none.
 Event numbered(const Event& event) {
   const auto* loss = event.get_if<Loss>();
@@ -93,12 +108,10 @@ void Hub::deliver(const RecentEvents::Judged& judged, Clock::time_point now) {
   const Event& event = judged.event;
   const Owner& owner = judged.owner;
   if (event.kind() == EventKind::kFinding) findings_.note(event, owner);
-  std::optional<Event> masked;
-  for_viewers_of(owner, [&](Place& place) {
-    const bool sees_all = place.first.sight.all;
-    if (!sees_all && !masked) masked = for_owner(event, owner, judged.changed_user, ownership_);
-    give(place, sees_all ? event : *masked, now);
-  });
+  const Event masked = for_owner(event, owner, judged.changed_user, ownership_);
+  const auto uid = owner.audience == Audience::kOwner ? std::optional(owner.uid) : std::nullopt;
+  state_->add(event, uid, body_of(masked) == body_of(event) ? nullptr : &masked);
+  for_viewers_of(owner, [&](Place& place) { give(place, place.first.sight.all ? event : masked, now); });
 }
 
 std::vector<RecentEvents::Viewer> Hub::viewers() const {

@@ -30,6 +30,7 @@
 #include "serve/ownership.hpp"
 #include "serve/sight.hpp"
 #include "serve/recent_events.hpp"
+#include "report/state_tables.hpp"
 
 namespace tracer::internal {
 
@@ -48,10 +49,9 @@ class Hub {
   static constexpr std::size_t kMostOpenEvents = 4096;
   static constexpr std::size_t kMostOpenBytes = 1u << 20;
 
-  /// `accounts`: that kept findings are charged to.
+  /// `accounts`: that kept findings and the rows of the state are charged to.
   Hub(HostInfo host, ServeLimits limits, Ownership ownership,
-      std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>())
-      : host_(std::move(host)), limits_(limits), ownership_(std::move(ownership)), findings_(std::move(accounts)) {}
+      std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>());
 
   void deliver(std::span<const Event> events, Clock::time_point now);
   /// The event as it is delivered, and whose it is. In the order of events.
@@ -117,6 +117,8 @@ class Hub {
   std::vector<Finding> findings(const Sight& sight, std::uint64_t since_ns) const {
     return for_sight(findings_.seen_by(sight, since_ns), sight, ownership_);
   }
+  /// Of what was delivered. Any thread.
+  std::shared_ptr<const StateTables> state() const noexcept { return state_; }
   /// Those that clients have, or had lately.
   std::size_t views() const noexcept;
   const Ownership& ownership() const noexcept { return ownership_; }
@@ -201,6 +203,7 @@ class Hub {
   std::vector<Place*> viewers_of_all_;
   std::set<ViewerKey> changed_;  ///< Since take_changed().
   KeptFindings findings_;
+  const std::shared_ptr<StateTables> state_;
   std::vector<Event> passed_;              ///< By one filter, of one event.
   std::map<uid_t, CpuShares::Time> used_;  ///< Since take_used().
   std::set<Outbox*> filled_;

@@ -77,6 +77,7 @@ Service::Service(Session& session, ServiceOptions options)
   if (!epoll_) throw Error({ErrorCode::kNoMemory, errno, "can't make a descriptor to wait on", {}, {}});
   reader_->use(user_ids_);
   reader_->use(proven_owners_);
+  reader_->keep_state_in(hub_.state());
   if (options_.history) {
     ask_history_ = options_.history->begin_to_answer();
     reader_->use(std::move(options_.history));

@@ -38,11 +38,12 @@ constexpr Right right_of() {
                 std::same_as<R, UnlabelRequest> || std::same_as<R, OwnWorkRequest>) {
     return Right::kOwn;
   } else {
-    static_assert(
-        std::same_as<R, HelloRequest> || std::same_as<R, TotalsRequest> || std::same_as<R, StatisticsRequest> ||
-            std::same_as<R, StatusRequest> || std::same_as<R, SnapshotRequest> || std::same_as<R, FindingsRequest> ||
-            std::same_as<R, HistoryRequest> || std::same_as<R, FlushRequest> || std::same_as<R, SubscribeRequest>,
-        "decide which right a new request needs");
+    static_assert(std::same_as<R, HelloRequest> || std::same_as<R, TotalsRequest> ||
+                      std::same_as<R, StatisticsRequest> || std::same_as<R, StatusRequest> ||
+                      std::same_as<R, SnapshotRequest> || std::same_as<R, StateRequest> ||
+                      std::same_as<R, FindingsRequest> || std::same_as<R, HistoryRequest> ||
+                      std::same_as<R, FlushRequest> || std::same_as<R, SubscribeRequest>,
+                  "decide which right a new request needs");
     return Right::kNone;
   }
 }
@@ -107,7 +108,7 @@ void Service::answer_one(Connection& connection, const R& request) {
                    "use a version of those that it names",
                    {}});
     reply(connection, to_line(HelloReply{kProtocolVersion, TRACER_VERSION, host_.session_id, peer.uid, sight.all,
-                                         reader->families(), host_}));
+                                         reader->families(), host_, reader->has_findings()}));
   } else if constexpr (std::same_as<R, AnnounceRequest>) {
     std::optional<AnnouncementLimit> limit;
     if (peer.uid != 0) {
@@ -239,6 +240,11 @@ void Service::answer_one(Connection& connection, const R& request) {
         }
         return to_line(reply);
       };
+    });
+  } else if constexpr (std::same_as<R, StateRequest>) {
+    const auto owners = sight.all ? std::nullopt : std::optional(sight.owners);
+    ask(connection, Workers::Kind::kSession, [request, owners, state = hub_.state()]() -> Finish {
+      return [line = to_line(StateReply{state->json(request.query, owners)})](Connection*) { return line; };
     });
   } else if constexpr (std::same_as<R, FindingsRequest>) {
     reply(connection, to_line(FindingsReply{hub_.findings(sight, request.since_ns.value_or(0))}));

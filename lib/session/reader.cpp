@@ -10,6 +10,7 @@
 #include "base/own_usage.hpp"
 #include "base/proc_stat.hpp"
 #include "base/quiet_thread.hpp"
+#include "base/random.hpp"
 #include "session/session_setup.hpp"
 #include "source/proc/proc_text.hpp"
 
@@ -34,10 +35,18 @@ std::size_t most_remembered(const SessionOptions& options) {
   return 4 * std::min(options.max_processes, std::numeric_limits<std::size_t>::max() / 4);
 }
 
-/// A recording that has findings keeps its own.
+/// What a service knows is of all that the caller may see: of what a filter takes in, this session knows better.
+bool is_part(const SessionOptions& options, const Source& source) {
+  return source.is_filtered() || !options.filter.rules().empty();
+}
+
+/// A recording that has findings keeps its own, and a service's are taken where they rest on the same.
 std::unique_ptr<Insight> insight_of(const SessionOptions& options, Source& source,
                                     const std::shared_ptr<Accounts>& accounts) {
-  if (!options.findings || !source.wants_findings()) return nullptr;
+  const bool has_own_view = source.desk() != nullptr && (is_part(options, source) || !options.history.empty());
+  const bool makes_them = options.findings && (source.wants_findings() || has_own_view);
+  if (makes_them || !options.findings) source.leave_findings();
+  if (!makes_them) return nullptr;
   const HostInfo& host = source.host();
   KernelSide* const kernel = source.kernel_side();
   auto insight =
@@ -46,6 +55,14 @@ std::unique_ptr<Insight> insight_of(const SessionOptions& options, Source& sourc
   if (source.tracker() != nullptr || source.desk() != nullptr) insight->ask_for_space();
   if (!options.history.empty()) insight->use(std::make_unique<SessionHistory>(options.history), host.wall_offset_ns);
   return insight;
+}
+
+/// Null: the desk has it.
+std::shared_ptr<StateTables> state_of(const SessionOptions& options, Source& source,
+                                      const std::shared_ptr<Accounts>& accounts) {
+  // Names that are to be hidden are hidden here alone.
+  if (source.desk() != nullptr && !is_part(options, source) && !options.hash_paths) return nullptr;
+  return std::make_shared<StateTables>(to_string(Key{random_number()}), accounts, source.tier() == Tier::kRecording);
 }
 
 std::unique_ptr<Followed> followed_of(Source& source, const SessionOptions& options) {
@@ -81,7 +98,9 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
                 most_remembered(options_), source_->questions(), insight_of(options_, *source_, accounts_),
                 followed_of(*source_, options_), options_.hash_paths ? std::make_unique<HashedNames>() : nullptr),
       housekeeper_(options_, *source_, pipeline_, *this),
-      label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }) {
+      label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }),
+      own_tables_(state_of(options_, *source_, accounts_)),
+      tables_(own_tables_) {
   contexts_->use(accounts_);
   // Whoever polls may be the one who reads the queue.
   if (options_.reader == tracer::ReaderMode::kPoll) outlets_.hurry();
@@ -196,11 +215,23 @@ void Reader::welcome(const Newcomers& newcomers, std::span<const Event> living) 
   delivering_.store(std::thread::id());
 }
 
+void Reader::add_to_state() noexcept {
+  if (!own_tables_) return;
+  for (const Event& event : batch_) {
+    try {
+      own_tables_->add(event);
+    } catch (...) {
+      pipeline_.out_of_memory();
+    }
+  }
+}
+
 /// With delivery held, and without the turn.
 std::size_t Reader::deliver_batch() noexcept {
   const std::size_t count = batch_.size();
   if (count == 0) return 0;
   const CpuMeter meter(cpu_ns_);
+  add_to_state();
   delivering_.store(std::this_thread::get_id());
   // Released in the next round, when most consumers are done, so that this thread frees what it made.
   for (std::size_t failed = outlets_.deliver(batch_); failed != 0; --failed) pipeline_.out_of_memory();
@@ -627,6 +658,10 @@ std::vector<ContextTotals> Reader::totals() const {
     all.push_back(totals_of(raw, context ? *context : Context{}));
   }
   return all;
+}
+
+std::string Reader::state(const StateQuery& query) const {
+  return tables_ ? tables_->json(query) : desk_->state(query);
 }
 
 std::vector<FamilyState> Reader::families() const { return source_->families(); }

@@ -29,6 +29,7 @@
 #include "session/pipeline.hpp"
 #include "session/gate.hpp"
 #include "session/turn.hpp"
+#include "report/state_tables.hpp"
 #include "source/source.hpp"
 
 namespace tracer::internal {
@@ -61,6 +62,11 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   void use(std::unique_ptr<SessionHistory> history) {
     const std::lock_guard turn(turn_);
     pipeline_.use(std::move(history), source_->host().wall_offset_ns);
+  }
+  /// In place of its own: whoever serves the session adds its events, with their owners. Before start().
+  void keep_state_in(std::shared_ptr<const StateTables> tables) {
+    tables_ = std::move(tables);
+    own_tables_.reset();
   }
   void start();
   /// What an earlier process of a service knew, whose session this goes on with.
@@ -104,6 +110,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// `judged`: see checked(); `limit`: see Pipeline::announce().
   void announce(const Announcement& announcement, const Caller& caller, const std::optional<JudgedFolder>& judged = {},
                 const std::optional<AnnouncementLimit>& limit = {});
+  /// They are among the events.
+  bool has_findings() const noexcept { return options_.findings; }
   /// What users make the session keep, and have lost. From any thread.
   const std::shared_ptr<Accounts>& accounts() const noexcept override { return accounts_; }
   /// What this user holds. From any thread.
@@ -144,6 +152,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   OwnCost cost() const override;
   std::uint64_t reader_cpu_ns() const override { return cpu_ns_.value(); }
   std::vector<ContextTotals> totals() const override;
+  /// With a desk, it may be asked, and waited for.
+  std::string state(const StateQuery& query) const;
   std::vector<FamilyState> families() const override;
   const std::vector<Problem>& rule_problems() const noexcept { return rule_problems_; }
 
@@ -165,6 +175,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   void end_source() noexcept;
   void drive(std::chrono::milliseconds timeout, int queue_fd);
   std::size_t deliver_batch() noexcept;
+  void add_to_state() noexcept;
   void add(bool living_first, std::function<void(std::span<const Event> living)> join);
   /// Whether newcomers wait, and did not before the last round: its snapshot, if one is due, comes in the next one.
   bool hurries();
@@ -192,6 +203,9 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   Pipeline pipeline_;
   Housekeeper housekeeper_;
   LabelNumbers label_numbers_;
+
+  std::shared_ptr<StateTables> own_tables_;    ///< Null: none is kept here.
+  std::shared_ptr<const StateTables> tables_;  ///< Null: the desk has it.
 
   Delivered when_delivered_;
   Gate delivery_;

@@ -157,6 +157,7 @@ bool Session::finished() const noexcept { return impl_->reader->finished(); }
 std::vector<ProcessSample> Session::living() { return impl_->reader->living(); }
 Statistics Session::statistics() const { return impl_->reader->statistics(); }
 std::vector<ContextTotals> Session::totals() const { return impl_->reader->totals(); }
+std::string Session::state(const StateQuery& query) const { return impl_->reader->state(query); }
 std::vector<std::string> Session::explain() const {
   return internal::explain_filter(impl_->filter, impl_->source_filters, ::geteuid() != 0);
 }

@@ -4,11 +4,13 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <tracer/announcement.hpp>
 #include <tracer/context.hpp>
 #include <tracer/event.hpp>
+#include <tracer/state.hpp>
 
 #include "base/caller.hpp"
 #include "source/track_as.hpp"
@@ -31,6 +33,8 @@ class Desk {
   virtual void report_own_work(const Context& task, const OwnWork& work) = 0;
   /// The living processes that the caller may see, with their accounts so far. Throws Error.
   virtual std::vector<ProcessSample> living() const = 0;
+  /// Of all that the caller may see: as Session::state(). Throws Error.
+  virtual std::string state(const StateQuery& query) const = 0;
 };
 
 }  // namespace tracer::internal

@@ -73,6 +73,10 @@ class Source {
   virtual bool says_losses() const noexcept { return ends_itself(); }
   /// What it yields has no findings of its own, and they can be made of it.
   virtual bool wants_findings() const noexcept { return false; }
+  /// Those that it has are not to be yielded. Before start().
+  virtual void leave_findings() noexcept {}
+  /// It yields only a part of what its desk answers for.
+  virtual bool is_filtered() const noexcept { return false; }
   /// It yields only what the filter's rules for pids, cgroups and users take in.
   virtual bool filters() const noexcept { return false; }
 

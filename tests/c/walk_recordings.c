@@ -283,6 +283,53 @@ static void reported(void) {
   tracer_summary_free(NULL);
 }
 
+/* What the run of walk_session() came to, also after the end; and from what an earlier reply ended with, nothing. */
+static void states(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_text* text = NULL;
+  tracer_session* session = replay(TRACER_READER_POLL);
+  REQUIRE_OK(tracer_session_state_json(session, NULL, &text, &error));
+  CHECK(has_text(text, "\"tasks\":[]"));
+  REQUIRE_OK(tracer_session_start(session, &error));
+  run_to_end(session);
+  const tracer_string rows[] = {tracer_string_of("tasks"), tracer_string_of("counts")};
+  const tracer_string fields[] = {tracer_string_of("name"), tracer_string_of("state"), tracer_string_of("processes")};
+  tracer_state_query query = TRACER_STATE_QUERY_INIT;
+  query.rows = rows;
+  query.row_count = 2;
+  query.fields = fields;
+  query.field_count = 3;
+  tracer_text* whole = NULL;
+  REQUIRE_OK(tracer_session_state_json(session, &query, &whole, &error));
+  const tracer_string json = tracer_text_get(whole);
+  CHECK(string_has(json, "\"SHELL (S1)\"") && string_has(json, "\"finished\"") && string_has(json, "\"processes\":1"));
+  CHECK(!string_has(json, "\"runs\":[") && !string_has(json, "cpu_ns"));
+  char since[256];
+  const char* begin = strstr(json.data, "\"since\":\"");
+  REQUIRE(begin != NULL && sscanf(begin, "\"since\":\"%200[^\"]", since) == 1);
+  tracer_text_free(whole);
+  query.since = tracer_string_of(since);
+  REQUIRE_OK(tracer_session_state_json(session, &query, &text, &error));
+  CHECK(has_text(text, "\"tasks\":[]"));
+  query.since = tracer_string_of("of nobody");
+  REQUIRE_OK(tracer_session_state_json(session, &query, &text, &error));
+  CHECK(has_text(text, "\"SHELL (S1)\""));
+  query.key = tracer_string_of("no key");
+  CHECK(tracer_session_state_json(session, &query, &text, &error) == TRACER_ERROR_INVALID_ARGUMENT && text == NULL);
+  query.key.data = NULL;
+  query.key.length = 1;
+  CHECK(tracer_session_state_json(session, &query, &text, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  query.key.length = 0;
+  query.rows = NULL;
+  CHECK(tracer_session_state_json(session, &query, &text, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  query.size = sizeof(size_t);
+  CHECK(tracer_session_state_json(session, &query, &text, &error) == TRACER_WRONG_SIZE);
+  CHECK(tracer_session_state_json(session, NULL, NULL, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  CHECK(tracer_session_state_json(NULL, NULL, &text, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  tracer_error_release(&error);
+  tracer_session_free(session);
+}
+
 void walk_recordings(void) {
   const uint64_t events = whole();
   written(events);
@@ -296,4 +343,5 @@ void walk_recordings(void) {
   unwritable();
   copied(events);
   reported();
+  states();
 }

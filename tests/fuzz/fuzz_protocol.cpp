@@ -55,6 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       passes_over([&] { flush_from(*line); });
       passes_over([&] { label_from(*line); });
       passes_over([&] { history_from(*line); });
+      passes_over([&] { state_from(*line); });
       passes_over([&] { expect_ok(*line); });
     }
   }

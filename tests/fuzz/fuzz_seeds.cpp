@@ -145,11 +145,13 @@ void lines(Folder folder) {
   add(to_line(Request(SubscribeRequest{{tracer::EventKind::kProcessExit}, 3, true, 4096})));
   add(to_line(Request(SubscribeRequest{.filter = tracer::Filter().include_tree(7).exclude_tool("x *")})));
   add(text_of(tracer::Filter().include_cgroup("/x").exclude_uid(0)));
+  add(to_line(Request(StateRequest{{"a.1", {"tasks"}, "00ff00ff00ff00ff", {"cpu_ns"}}})));
   add(to_line(HelloReply{}));
   add(to_line(TotalsReply{{{.context = context}}}));
   add(to_line(StatisticsReply{}));
   add(to_line(LabelReply{3}));
   add(to_line(HistoryReply{}));
+  add(to_line(StateReply{}));
   add(ok_line());
   add(refusal_line(tracer::Error({tracer::ErrorCode::kServiceRefused, 0, "no", "a fix", {}})));
   for (const tracer::Event& event : sample_events::all()) {

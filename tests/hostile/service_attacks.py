@@ -113,6 +113,7 @@ def requests(hostile):
     good = [{"request": name} for name in ("totals", "statistics", "status", "snapshot", "flush", "history")]
     good += [{"request": "hello", "version": 1}, {"request": "findings", "since_ns": 0},
              {"request": "history", "pipeline": "p", "step": "s", "input_bytes": 1},
+             {"request": "state", "since": "0.1", "rows": ["tasks", "counts"], "key": "0" * 16, "fields": ["cpu_ns", "state"]},
              {"request": "attach", "pid": me, "context": context, "command": True, "held": True, "stream": 3},
              {"request": "label", "tid": me, "context": context}, {"request": "end_label", "label": 1},
              {"request": "resume_label", "label": 1, "tid": me}, {"request": "unlabel", "tid": me},
@@ -315,7 +316,7 @@ def filters(hostile):
 
 def questions(hostile):
     """The largest questions, on as many connections as it may have, as fast as they are answered."""
-    names = ("flush", "snapshot", "status", "totals", "findings", "history", "statistics")
+    names = ("flush", "snapshot", "status", "totals", "findings", "history", "statistics", "state")
 
     def ask(start):
         client = None

@@ -19,11 +19,32 @@ def follow(path):
         client.copy_to(file, lambda: True)
 
 
+def taken(world):
+    """What the other's replies to `state` have."""
+    try:
+        with open(world["victim_folder"] + "/taken", encoding="ascii") as file:
+            return json.load(file)
+    except OSError:
+        return {"since": "", "keys": []}
+
+
+def has_rows_of(state, keys):
+    rows = [row for name in ("runs", "tasks", "findings") for row in state.get(name, [])]
+    shown = {value for row in rows for value in (row.get("run_key"), row.get("task_key"), *(row.get("context") or {}).values())
+             if isinstance(value, str)}
+    return bool(shown & set(keys))
+
+
 def questions(world, theirs):
     """With whether they must be refused."""
     stolen = {"task": "stolen"}
-    for name in ("totals", "statistics", "status", "snapshot", "findings", "history"):
+    for name in ("totals", "statistics", "status", "snapshot", "findings", "history", "state"):
         yield name, {}, False
+    for fields in ({"rows": ["tasks", "nothing"]}, {"fields": ["cpu_ns"] * 20000}, {"fields": ["x" * 200000]}, {"key": "z" * 16},
+                   {"since": "x" * 100000}, {"since": "\u202e.-1"}):
+        yield "state", fields, False
+    for key in taken(world)["keys"][-20:]:
+        yield "state", {"key": key, "since": taken(world)["since"]}, False
     mark = world["victim_mark"]
     yield "history", {"pipeline": mark + "-pipeline", "step": mark + "-step", "input_bytes": 1}, False
     for key in ({"pid": theirs}, {"work_dir": world["victim_folder"]}, {"work_dir": world["victim_folder"] + "/x"},
@@ -42,6 +63,9 @@ def look(world):
         for name, fields, forbidden in questions(world, theirs):
             reply = client.ask(name, **fields)
             replies.write(json.dumps([name, fields if not forbidden else {}, reply]).encode() + b"\n")
+            if name == "state" and reply["ok"]:
+                forbidden = has_rows_of(reply["state"], taken(world)["keys"]) or any(
+                    reply["state"].get(part) for part in ("processes", "files", "peers") if fields.get("key"))
             if forbidden and reply["ok"]:
                 granted.write(json.dumps([name, fields]) + "\n")
     rules = ({"uid": world["victim_uid"]}, {"tree": theirs}, {"argument": f"*{world['victim_mark']}*"})

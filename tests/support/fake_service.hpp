@@ -76,6 +76,11 @@ class FakeService {
     const std::lock_guard lock(mutex_);
     families_ = std::move(families);
   }
+  /// Among its events are findings, as it says.
+  void have_findings() {
+    const std::lock_guard lock(mutex_);
+    findings_ = true;
+  }
   /// The reply to requests of this name is this text, as it is; empty: none.
   void answer(const std::string& request, std::string text) {
     const std::lock_guard lock(mutex_);
@@ -201,6 +206,7 @@ class FakeService {
     hello.uid = ::geteuid();
     hello.host = tracer::this_host();
     hello.families = families_;
+    hello.findings = findings_;
     return to_line(hello);
   }
   std::string good_reply(Client&, const tracer::internal::LabelRequest&) {
@@ -257,6 +263,7 @@ class FakeService {
   std::vector<tracer::Event> to_send_;
   std::vector<tracer::ProcessSample> samples_;
   std::vector<tracer::FamilyState> families_;
+  bool findings_ = false;
   std::size_t forgotten_ = 0;
   std::uint64_t last_label_ = 0;
   std::uint64_t last_stream_ = 0;

@@ -111,6 +111,13 @@ TEST_CASE("every request is what it was, once it was sent") {
   sent(StatisticsRequest{});
   sent(StatusRequest{});
   sent(SnapshotRequest{});
+  const StateQuery query = sent(StateRequest{{"a.7", {"tasks", "counts"}, "00ff00ff00ff00ff", {"cpu_ns"}}}).query;
+  CHECK(query.since == "a.7");
+  CHECK(query.rows == std::vector<std::string>{"tasks", "counts"});
+  CHECK(query.key == "00ff00ff00ff00ff");
+  CHECK(query.fields == std::vector<std::string>{"cpu_ns"});
+  CHECK(to_line(Request(StateRequest{})) == "{\"request\":\"state\"}\n");
+  CHECK(sent(StateRequest{}).query.rows.empty());
   const HistoryRequest history = sent(HistoryRequest{.pipeline = "p", .step = "s", .input_bytes = 7});
   CHECK(history.pipeline == "p");
   CHECK(history.step == "s");
@@ -283,6 +290,7 @@ TEST_CASE("every reply is what it was, once it was sent") {
   hello.sees_all = true;
   hello.host.boot_id = "b";
   hello.host.cpu_count = 8;
+  hello.findings = true;
   hello.host.wall_offset_ns = 18446744073709551615u;
   hello.families = {{Family::kWaits, true, "sched_switch", {}},
                     {Family::kFiles, false, "", Problem{ErrorCode::kProgramRefused, 0, "w", "f", {}}}};
@@ -292,6 +300,7 @@ TEST_CASE("every reply is what it was, once it was sent") {
   CHECK(got.uid == 1000);
   CHECK(got.sees_all);
   CHECK(got.host == hello.host);
+  CHECK(got.findings);
   CHECK(got.session_id == "00ff");
   REQUIRE(got.families.size() == 2);
   CHECK(got.families[0].family == Family::kWaits);
@@ -302,6 +311,8 @@ TEST_CASE("every reply is what it was, once it was sent") {
   CHECK(got.families[1].problem->code == ErrorCode::kProgramRefused);
   CHECK(got.families[1].problem->fix == "f");
 
+  CHECK(state_from(without_end(to_line(StateReply{R"({"since":"a.8","more":false})"}))).state ==
+        R"({"more":false,"since":"a.8"})");
   CHECK(label_from(without_end(to_line(LabelReply{9}))).label == 9);
   CHECK(flush_from(without_end(to_line(FlushReply{10}))).sequence == 10);
   const SubscribeReply subscribed = subscribe_from(without_end(to_line(SubscribeReply{11, 2, 3})));

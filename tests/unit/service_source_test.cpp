@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
@@ -566,4 +567,91 @@ TEST_CASE("a report of a session by a service is complete when nothing was lost"
   CHECK_FALSE(cut.completeness.complete);
   CHECK_FALSE(cut.completeness.total_is_whole);
   CHECK(cut.total.cpu_ns == Figure{5, Bound::kAtLeast});
+}
+
+TEST_CASE("the state is the service's, unless the session sees only a part, or hides names") {
+  FakeService service;
+  service.answer("state", "{\"ok\":true,\"state\":{\"since\":\"a.1\",\"tasks\":[{\"cpu_ns\":7}]}}\n");
+  Client client(by_service(service));
+  const StateQuery query{"a.0", {"tasks"}, "", {"cpu_ns"}};
+  CHECK(client.session.state(query) == R"({"since":"a.1","tasks":[{"cpu_ns":7}]})");
+  REQUIRE(service.requests<StateRequest>().size() == 1);
+  CHECK(service.requests<StateRequest>()[0].query.since == "a.0");
+  CHECK(service.requests<StateRequest>()[0].query.rows == query.rows);
+  CHECK(service.requests<StateRequest>()[0].query.fields == query.fields);
+  client.session.stop();
+  CHECK(client.session.state() == R"({"since":"a.1","tasks":[{"cpu_ns":7}]})");
+
+  Client part(by_service(service, Filter().include_tree(::getpid())));
+  CHECK(part.session.state().find("a.1") == std::string::npos);
+  Session connected(connect(service.socket(), Filter().include_tool("dd*")), {.reader = ReaderMode::kPoll});
+  CHECK(connected.state().find("a.1") == std::string::npos);
+  SessionOptions hiding = by_service(service);
+  hiding.hash_paths = true;
+  Client hidden(std::move(hiding));
+  CHECK(hidden.session.state().find("a.1") == std::string::npos);
+  CHECK(service.requests<StateRequest>().size() == 2);
+}
+
+TEST_CASE("a service that does not know the state refuses it with the version that does") {
+  FakeService service;
+  Client client(by_service(service));
+  const auto refusal = [&](ErrorCode code, const char* what) {
+    service.refuse("state", code, what);
+    try {
+      static_cast<void>(client.session.state());
+    } catch (const Error& error) {
+      return error.problems().front();
+    }
+    return Problem{};
+  };
+  const Problem older = refusal(ErrorCode::kServiceRefused, "there is no request \"state\"");
+  CHECK(older.code == ErrorCode::kServiceRefused);
+  CHECK(older.what.find("of version 0,") != std::string::npos);
+  CHECK(older.fix.find("0.1.0") != std::string::npos);
+  const Problem busy = refusal(ErrorCode::kServiceRefused, "your connections hold too much");
+  CHECK(busy.what == "your connections hold too much");
+  CHECK(refusal(ErrorCode::kInvalidArgument, "there are no rows \"x\"").code == ErrorCode::kInvalidArgument);
+}
+
+TEST_CASE("findings are the service's, unless the session has a history or sees only a part") {
+  const auto findings_of = [](bool has_findings, const std::function<void(SessionOptions&)>& change) {
+    FakeService service;
+    if (has_findings) service.have_findings();
+    SessionOptions options = by_service(service);
+    change(options);
+    Client client(std::move(options));
+    Finding finding;
+    finding.time_ns = 100;
+    finding.code = "made_by_the_service";
+    finding.subject = "process";
+    finding.pid = static_cast<std::uint32_t>(::getpid());
+    finding.context = std::make_shared<const Context>();
+    service.push(start(process(static_cast<std::uint32_t>(::getpid()))));
+    service.push(finding);
+    // A failure, for which a session that makes them has one of its own.
+    ProcessExit failed = *exit(process(static_cast<std::uint32_t>(::getpid()))).get_if<ProcessExit>();
+    failed.exit_code.reset();
+    failed.exit_signal = 9;
+    failed.exit_signal_sender = "kernel";
+    failed.oom_killed = true;
+    service.push(failed);
+    REQUIRE(client.session.flush(std::chrono::seconds(5)));
+    client.session.stop();
+    std::vector<std::string> codes;
+    for (const Finding& each : client.all<Finding>()) codes.push_back(each.code);
+    return codes;
+  };
+  const auto as_it_is = [](SessionOptions&) {};
+  const auto of_a_part = [](SessionOptions& options) { options.filter.include_tree(::getpid()); };
+  const TempFile folder;
+  const auto with_history = [&](SessionOptions& options) { options.history = folder.folder() / "history.db"; };
+  const auto without = [](SessionOptions& options) { options.findings = false; };
+  const std::vector<std::string> own = findings_of(false, as_it_is);
+  CHECK(std::find(own.begin(), own.end(), "made_by_the_service") == own.end());
+  CHECK_FALSE(own.empty());
+  CHECK(findings_of(true, as_it_is) == std::vector<std::string>{"made_by_the_service"});
+  CHECK(findings_of(true, of_a_part) == own);
+  CHECK(findings_of(true, with_history) == own);
+  CHECK(findings_of(true, without).empty());
 }

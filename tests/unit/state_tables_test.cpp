@@ -62,8 +62,9 @@ SnapshotEnd snapshot() {
   return end;
 }
 
-Json look(const StateTables& state, const StateQuery& query = {}, std::optional<uid_t> viewer = std::nullopt) {
-  return Json::parse(state.json(query, viewer));
+Json look(const StateTables& state, const StateQuery& query = {},
+          const std::optional<std::vector<uid_t>>& owners = std::nullopt) {
+  return Json::parse(state.json(query, owners));
 }
 
 std::string since(const Json& reply) { return reply["since"].get<std::string>(); }
@@ -223,11 +224,11 @@ TEST_CASE("each viewer has sums of what it may see, and who sees all has those o
   state.add(ended(1, in_task(1)), 1000);
   state.add(ended(2, in_task(1), 3 * kSecond), 1001);
   state.add(ended(3, in_task(2), 5 * kSecond), 1001);
-  CHECK(look(state, {}, 1000)["tasks"].size() == 1);
-  CHECK(look(state, {}, 1000)["tasks"][0]["cpu_ns"] == kSecond);
-  CHECK(look(state, {}, 1000)["counts"]["processes"] == 1);
-  CHECK(look(state, {}, 1001)["tasks"].size() == 2);
-  CHECK(look(state, {}, 1002)["tasks"].empty());
+  CHECK(look(state, {}, {{1000}})["tasks"].size() == 1);
+  CHECK(look(state, {}, {{1000}})["tasks"][0]["cpu_ns"] == kSecond);
+  CHECK(look(state, {}, {{1000}})["counts"]["processes"] == 1);
+  CHECK(look(state, {}, {{1001}})["tasks"].size() == 2);
+  CHECK(look(state, {}, {{1002}})["tasks"].empty());
   const Json root = look(state);
   REQUIRE(root["tasks"].size() == 2);
   CHECK(root["tasks"][0]["cpu_ns"] == 4 * kSecond);

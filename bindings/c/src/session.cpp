@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/types.h>
 
+#include <cstddef>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <tracer/source.hpp>
 
@@ -115,6 +118,29 @@ tracer_status tracer_session_announce(tracer_session* session, const tracer_anno
   return guard(error, [&] {
     Session& running = need_own(session, "session").state->running();
     running.announce(announcement_of(take(announcement, "announcement")));
+  });
+}
+
+namespace {
+
+std::vector<std::string> texts_of(const tracer_string* given, std::size_t count, const char* name) {
+  std::vector<std::string> texts;
+  if (count != 0) need(given, name);
+  for (std::size_t i = 0; i < count; ++i) texts.push_back(text_or_empty(given[i], name));
+  return texts;
+}
+
+}  // namespace
+
+tracer_status tracer_session_state_json(const tracer_session* session, const tracer_state_query* query,
+                                        tracer_text** out, tracer_error* error) {
+  return guard_make(out, error, [&] {
+    constexpr tracer_state_query kAll = TRACER_STATE_QUERY_INIT;
+    const auto state = need_own(session, "session").state;
+    const tracer_state_query given = take(query == nullptr ? &kAll : query, "query");
+    return new tracer_text{state->session().state(
+        {text_or_empty(given.since, "query->since"), texts_of(given.rows, given.row_count, "query->rows"),
+         text_or_empty(given.key, "query->key"), texts_of(given.fields, given.field_count, "query->fields")})};
   });
 }
 

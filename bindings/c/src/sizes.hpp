@@ -28,6 +28,7 @@ TRACER_FIRST_SIZE(tracer_filter_rule, context);
 TRACER_FIRST_SIZE(tracer_announcement, expires_after_ms);
 TRACER_FIRST_SIZE(tracer_session_options, on_error_destroy);
 TRACER_FIRST_SIZE(tracer_queue_options, wait_when_full);
+TRACER_FIRST_SIZE(tracer_state_query, field_count);
 TRACER_FIRST_SIZE(tracer_family_state, detail);
 TRACER_FIRST_SIZE(tracer_check_item, detail);
 TRACER_FIRST_SIZE(tracer_statistics, cost_kernel_memory_bytes);

@@ -464,6 +464,14 @@ class Session(Source):
             return self._on_from_before().report(self._core, figures)
         return _core.report_of_reader(self.open_reader(), self._core, figures, False, None, most_processes)
 
+    def _read_state(self, since: str, rows: list[str], key: str, fields: list[str]) -> str:
+        if self._core.open:
+            try:
+                return _core.state_of_session(self._core, since, rows, key, fields)
+            except SessionClosedError:
+                pass  # Just now, by another thread: then all is written.
+        return super()._read_state(since, rows, key, fields)
+
     def _on_from_before(self) -> _core.LiveReport:
         """Reads on where it has read before; waits until all events so far are written."""
         reader = self.open_reader()

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._arguments import checked_call
+from ._arguments import checked_call, text_of, texts_of
 from ._show import Shown
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ MOST_PROCESSES = 2000  # That a report lists one by one.
 class Source(Shown):
     """Has events that can be read from their beginning, as often as needed."""
 
+    _recorded_state: _core.RecordedState | None = None
+
     def open_reader(self) -> _core.RecordingReader:
         """A new reader from the first event on."""
         raise NotImplementedError
@@ -35,6 +37,33 @@ class Source(Shown):
     def _read_report(self, most_processes: int) -> _core.NativeReport:
         """Of all events so far."""
         return _core.report_of_reader(self.open_reader(), None, None, False, None, most_processes)
+
+    @checked_call
+    def state(
+        self, since: str | None = None, rows: Collection[str] | None = None, key: str | None = None,
+        fields: Collection[str] | None = None,
+    ) -> dict[str, Any]:
+        """The present state: runs, steps, tasks, findings and counts, as the report has them; see docs/state.md. Of a
+        recording and of a session that is closed: the state at its end.
+
+        `since`: that of an earlier reply, for only what has changed; unknown, or of another session: all. `rows`: of
+        "runs", "steps", "tasks", "findings", "counts"; None: all of these. `key`: a run_key or task_key, for the
+        processes, files and peers of that run or task. `fields`: columns of runs, steps and tasks, such as "cpu_ns";
+        None: all. If the reply has `more`, ask again with its `since`.
+
+        Raises InvalidArgumentError if there are no such rows or fields, or the key is none; ServiceError."""
+        import json
+
+        return json.loads(self._read_state(
+            "" if since is None else text_of("since", since, empty=True),
+            [] if rows is None else texts_of("rows", rows, '{"tasks"}'),
+            "" if key is None else text_of("key", key),
+            [] if fields is None else texts_of("fields", fields, '{"cpu_ns"}')))
+
+    def _read_state(self, since: str, rows: list[str], key: str, fields: list[str]) -> str:
+        if self._recorded_state is None:
+            self._recorded_state = _core.RecordedState(self.open_reader())
+        return self._recorded_state.json(since, rows, key, fields)
 
     @checked_call
     def table(self, name: str) -> Table:

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -236,6 +237,22 @@ void ServiceDesk::report_own_work(const Context& task, const OwnWork& work) {
 std::vector<ProcessSample> ServiceDesk::living() const {
   const std::lock_guard lock(mutex_);
   return ask(SnapshotRequest(), snapshot_from).processes;
+}
+
+std::string ServiceDesk::state(const StateQuery& query) const {
+  constexpr std::string_view kFirstVersion = "0.1.0";
+  const std::lock_guard lock(mutex_);
+  try {
+    return ask(StateRequest{query}, state_from).state;
+  } catch (const Error& error) {
+    if (!is_unknown_request(error)) throw;
+    throw Error({ErrorCode::kServiceRefused,
+                 0,
+                 fmt::format("the service at {}, of version {}, can't be asked for its state", socket_.string(),
+                             hello_.tracer_version),
+                 fmt::format("ask the administrator to restart it with the tracerd of {} or later", kFirstVersion),
+                 {}});
+  }
 }
 
 std::uint64_t ServiceDesk::flush(std::uint64_t stream) {

@@ -35,6 +35,7 @@ class ServiceDesk final : public Desk {
   void disown_thread(const Caller& caller) noexcept override;
   void report_own_work(const Context& task, const OwnWork& work) override;
   std::vector<ProcessSample> living() const override;
+  std::string state(const StateQuery& query) const override;
   std::vector<FamilyState> families() const;
 
   /// As the service said when the connection began.

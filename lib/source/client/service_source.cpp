@@ -76,7 +76,10 @@ class ServiceSource final : public Source {
   int fd() const noexcept override { return epoll_.get(); }
   /// For a connection that is to be made again, or that the other end has forgotten.
   milliseconds poll_period() const noexcept override { return milliseconds(100); }
-  bool wants_findings() const noexcept override { return true; }
+  /// What an earlier service sends is not known.
+  bool wants_findings() const noexcept override { return !desk_.hello().findings; }
+  void leave_findings() noexcept override { leaves_findings_ = true; }
+  bool is_filtered() const noexcept override { return !options_.filter.rules().empty(); }
   Desk* desk() noexcept override { return &desk_; }
   std::vector<FamilyState> families() const override { return desk_.families(); }
   bool finished() const noexcept override { return stopped_; }
@@ -247,8 +250,9 @@ class ServiceSource final : public Source {
       note_position();
     }
     last_ns_ = std::max(last_ns_, event.time_ns());
-    // Findings are made of the events here, by this session's history; its end is not the service's.
-    if (event.kind() == EventKind::kFinding || event.kind() == EventKind::kSessionEnd) return;
+    // The service's end is not this session's.
+    if (event.kind() == EventKind::kSessionEnd) return;
+    if (event.kind() == EventKind::kFinding && leaves_findings_) return;
     if (const auto* loss = event.get_if<Loss>()) count(loss->cause, loss->count);
     feed.event(std::move(event));
   }
@@ -311,6 +315,7 @@ class ServiceSource final : public Source {
   }
 
   const ServiceSourceOptions options_;
+  bool leaves_findings_ = false;
   ServiceDesk desk_;
   ServiceStream stream_;
   UniqueFd epoll_;

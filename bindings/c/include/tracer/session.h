@@ -130,6 +130,28 @@ TRACER_API tracer_status tracer_session_wake(tracer_session* session);
  * TRACER_ERROR_IN_CALLBACK. */
 TRACER_API tracer_status tracer_session_flush(tracer_session* session, int64_t timeout_ms, tracer_error* error);
 
+/* What is asked of tracer_session_state_json(). 0 or absent: all, so { sizeof(tracer_state_query) } asks for all. */
+typedef struct tracer_state_query {
+  size_t size;
+  tracer_string since;       /* `since` of an earlier reply: only what has changed. Unknown, of another session: all. */
+  const tracer_string* rows; /* "runs", "steps", "tasks", "findings", "counts". None: all of these. */
+  size_t row_count;
+  tracer_string key;           /* A run_key or task_key: with the processes, files and peers of that run or task. */
+  const tracer_string* fields; /* Columns of runs, steps and tasks, such as "cpu_ns". None: all. */
+  size_t field_count;
+} tracer_state_query;
+
+#define TRACER_STATE_QUERY_INIT \
+  { sizeof(tracer_state_query), {NULL, 0}, NULL, 0, {NULL, 0}, NULL, 0 }
+
+/* @since 0.1. The present state of what was delivered so far, as one JSON object without a line end, at most 1 MiB:
+ * docs/state.md describes it. NULL query: all. Also after the end; of a recording, what was read so far. By a service
+ * without rules and hash_paths, the service is asked, and waited for up to two seconds: it answers for all that the
+ * caller may see. TRACER_ERROR_INVALID_ARGUMENT (no such rows or field, or a key that is none); by a service also
+ * _NO_SERVICE, _SERVICE_REFUSED (one of an earlier version, too). */
+TRACER_API tracer_status tracer_session_state_json(const tracer_session* session, const tracer_state_query* query,
+                                                   tracer_text** out, tracer_error* error);
+
 /* Called for each event of the subscribed kind: on the session's thread, or, with TRACER_READER_POLL, in the call that
  * delivers. The event is borrowed, valid during the call. Do only quick work in it, because the kernel's ring fills
  * meanwhile; use a queue for slower work. A result other than 0 counts as an error of the callback, and goes to
