@@ -80,7 +80,7 @@ void PipeGraph::saw(const Process& process, const std::optional<std::string>& to
 PipeGraph::Members::iterator PipeGraph::peer_of(std::uint32_t pid, const PipeUse& use) {
   auto found = members_.end();
   const ProcessId of{use.start_ns, use.pid};
-  for (auto at = members_.lower_bound({pid, 0}); at != members_.end() && at->first.pid == pid; ++at) {
+  for (auto at = members_.lower_bound({0, pid}); at != members_.end() && at->first.pid == pid; ++at) {
     if (at->first == of || at->first.start_ns > use.end_ns) continue;
     if (at->second.end_ns && *at->second.end_ns < use.begin_ns) continue;
     if (found != members_.end()) return members_.end();
@@ -102,7 +102,7 @@ void PipeGraph::join(Members::iterator writer, Members::iterator reader) {
   if (!is_data(writer->second, writer->first, reader->second, reader->first)) return;
   if (writer->second.readers.size() >= kMostNeighbors || reader->second.writers.size() >= kMostNeighbors) return;
   const auto insert = [](std::vector<ProcessId>& ids, const ProcessId& id) {
-    const auto at = std::lower_bound(ids.begin(), ids.end(), id);
+    const auto at = std::lower_bound(ids.begin(), ids.end(), id, ByPid());
     if (at == ids.end() || *at != id) ids.insert(at, id);
   };
   insert(writer->second.readers, reader->first);
@@ -126,8 +126,8 @@ void PipeGraph::ended(const PipeUse& use) {
   ended_.pop_front();
 }
 
-std::set<ProcessId> PipeGraph::joined_to(const ProcessId& id) const {
-  std::set<ProcessId> together;
+std::set<ProcessId, ByPid> PipeGraph::joined_to(const ProcessId& id) const {
+  std::set<ProcessId, ByPid> together;
   std::vector<ProcessId> found{id};
   while (!found.empty()) {
     const ProcessId next = found.back();
@@ -149,7 +149,7 @@ void PipeGraph::forget(const ProcessId& id) {
     members_.erase(at);
     return;
   }
-  const std::set<ProcessId> together = joined_to(id);
+  const std::set<ProcessId, ByPid> together = joined_to(id);
   if (pipes_.size() < kMostPipes) add_pipe(together, pipes_);
   for (const ProcessId& each : together) {
     const auto member = members_.find(each);
@@ -159,7 +159,7 @@ void PipeGraph::forget(const ProcessId& id) {
   }
 }
 
-void PipeGraph::add_pipe(const std::set<ProcessId>& together, Pipes& pipes) const {
+void PipeGraph::add_pipe(const std::set<ProcessId, ByPid>& together, Pipes& pipes) const {
   std::set<std::string> tools;
   std::set<std::pair<std::string, std::string>> edges;
   for (const ProcessId& id : together) {
@@ -182,10 +182,10 @@ void PipeGraph::add_pipe(const std::set<ProcessId>& together, Pipes& pipes) cons
 
 std::vector<Pipeline> PipeGraph::pipelines() const {
   Pipes pipes = pipes_;
-  std::set<ProcessId> placed;
+  std::set<ProcessId, ByPid> placed;
   for (const auto& [id, member] : members_) {
     if (member.readers.empty() || placed.contains(id)) continue;
-    const std::set<ProcessId> together = joined_to(id);
+    const std::set<ProcessId, ByPid> together = joined_to(id);
     placed.insert(together.begin(), together.end());
     add_pipe(together, pipes);
   }

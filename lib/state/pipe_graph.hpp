@@ -76,7 +76,7 @@ class PipeGraph {
     std::vector<ProcessId> writers;  ///< To it, in order; they are members, and have it among their readers.
     std::vector<ProcessId> readers;
   };
-  using Members = std::map<ProcessId, Member>;
+  using Members = std::map<ProcessId, Member, ByPid>;
   /// By the names of the stages, writers first.
   using Pipes = std::map<std::vector<std::string>, std::map<std::string, Stage>>;
 
@@ -85,8 +85,8 @@ class PipeGraph {
   Members::iterator peer_of(std::uint32_t pid, const PipeUse& use);
   void join(Members::iterator writer, Members::iterator reader);
   void forget(const ProcessId& id);
-  std::set<ProcessId> joined_to(const ProcessId& id) const;
-  void add_pipe(const std::set<ProcessId>& together, Pipes& pipes) const;
+  std::set<ProcessId, ByPid> joined_to(const ProcessId& id) const;
+  void add_pipe(const std::set<ProcessId, ByPid>& together, Pipes& pipes) const;
 
   Members members_;
   std::list<ProcessId>

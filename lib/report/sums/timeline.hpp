@@ -55,7 +55,7 @@ class Timeline {
 
   TimeSeries tools_;
   TimeSeries tasks_;
-  std::map<ProcessId, Living> living_;
+  std::map<ProcessId, Living, ByPid> living_;
   std::unordered_map<const Context*, Task> known_tasks_;
   std::map<std::string, Held> held_by_tool_;  ///< In the snapshot that is being read; by key.
   std::map<std::string, Held> held_by_task_;
