@@ -29,7 +29,7 @@ namespace tracer::python {
 namespace {
 
 /// Events between two looks for signals: some milliseconds.
-constexpr std::size_t kEventsAtOnce = 4096;
+constexpr std::size_t kEventsBetweenLooks = 4096;
 
 std::vector<std::string> texts_of(const py::list& list) {
   std::vector<std::string> texts;
@@ -59,7 +59,7 @@ class RecordedState {
     for (bool more = true; more;) {
       {
         const ReleasedGil released;
-        for (std::size_t i = 0; more && i < kEventsAtOnce; ++i) {
+        for (std::size_t i = 0; more && i < kEventsBetweenLooks; ++i) {
           const std::optional<Event> event = events_.next();
           more = event.has_value();
           if (more) tables_.add(*event);
