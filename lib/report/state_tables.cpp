@@ -90,8 +90,8 @@ class StateTables::Impl {
       : id_(std::move(id)),
         of_recording_(of_recording),
         book_(std::move(accounts), {}, of_recording ? Book::kMostBytes : kMostBytesOfFinished) {
-    book_.when_gone([this](ScopeId id, ScopeId into) {
-      for (auto& [owner, rows] : owners_) rows.gone(id, into);
+    book_.when_gone([this](ScopeId scope, ScopeId into) {
+      for (auto& [owner, rows] : owners_) rows.gone(scope, into);
     });
   }
 
