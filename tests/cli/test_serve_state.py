@@ -4,6 +4,7 @@
 import json
 import signal
 import subprocess
+import time
 
 import support
 from support import DEADLINE_SECONDS, of_kind
@@ -28,6 +29,17 @@ class ServeState(ServeCase):
         self.assertTrue(reply["ok"], reply)
         return reply["state"]
 
+    def state_with(self, uid, *names, **query):
+        """As soon as these tasks are in it, each with a process that was sampled."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            state = self.state(uid, **query)
+            tasks = {row["task"]: row for row in state["tasks"] if row.get("task")}
+            if set(names) <= set(tasks) and all(tasks[name]["living"] for name in names):
+                return state
+            self.assertLess(time.monotonic(), deadline, f"no {names} in {state}")
+            time.sleep(0.1)
+
     def names(self, state):
         return sorted(row["task"] for row in state["tasks"] if row.get("task"))
 
@@ -35,7 +47,8 @@ class ServeState(ServeCase):
         self.serve()
         names = {ALICE: "alices", BOB: "bobs"}
         running = {uid: self.run_task(uid, name, "cat") for uid, name in names.items()}
-        before = {uid: self.state(uid) for uid in (ALICE, BOB, 0)}
+        both = [f"{name}-task" for name in names.values()]
+        before = {uid: self.state_with(uid, f"{name}-task") for uid, name in names.items()} | {0: self.state_with(0, *both)}
         for uid, name in names.items():
             self.assertEqual(self.names(before[uid]), [f"{name}-task"])
             row, = [row for row in before[uid]["tasks"] if row.get("task")]
@@ -49,19 +62,21 @@ class ServeState(ServeCase):
 
         # What has changed since, and nothing else. Bob's reply is no beginning for Alice, nor are his keys hers.
         stream = self.subscribe(ALICE)
-        running[ALICE].communicate(b"")
+        running[ALICE].communicate("")
         self.read_until(stream, lambda events: of_kind(events, "task_finish"), "her task ends")
         later = self.state(ALICE, since=before[ALICE]["since"], rows=["tasks"], fields=["task", "state", "processes"])
         row, = later["tasks"]
         self.assertEqual((row["task"], row["state"], row["processes"]), ("alices-task", "finished", 1))
         self.assertNotIn("cpu_ns", row)
         self.assertNotIn("runs", later)
-        self.assertEqual(self.names(self.state(BOB, since=before[BOB]["since"])), [])
+        # His was sampled since.
+        self.assertLessEqual(set(self.names(self.state(BOB, since=before[BOB]["since"]))), {"bobs-task"})
         self.assertLessEqual({"alices-task"}, set(self.names(self.state(0, since=before[0]["since"]))))
         self.assertNotIn("bobs", json.dumps(self.state(ALICE, since=before[BOB]["since"])))
         keys = {uid: next(row["task_key"] for row in before[uid]["tasks"] if row.get("task")) for uid in names}
-        own = self.state(ALICE, key=keys[ALICE], rows=["counts"])
-        self.assertEqual([process["pid"] for process in own["processes"]], [running[ALICE].pid])
+        own = self.state(BOB, key=keys[BOB], rows=["counts"])
+        self.assertEqual([process["pid"] for process in own["processes"]], [running[BOB].pid])
+        self.assertEqual(self.state(ALICE, key=keys[ALICE], rows=["counts"])["processes"], [])  # It has ended.
         of_other = self.state(ALICE, key=keys[BOB], rows=["counts"])
         self.assertEqual(set(of_other) & {"processes", "files", "peers"}, set())
         self.assertEqual([process["pid"] for process in self.state(0, key=keys[BOB])["processes"]], [running[BOB].pid])
@@ -74,7 +89,7 @@ class ServeState(ServeCase):
         context = {"run": "roots-run", "task": "roots-task"}
         self.assertTrue(self.client().ask("attach", pid=process.pid, context=context)["ok"])
         stream = self.subscribe(BOB)
-        process.stdin.write(b"\n")
+        process.stdin.write("\n")
         process.stdin.flush()
         self.read_until(stream, lambda events: of_kind(events, "process_exec"), "it is Bob's")
         state = self.state(BOB)
@@ -90,7 +105,7 @@ class ServeState(ServeCase):
         self.serve("--config", config)
         for uid, name in ((ALICE, "alices"), (BOB, "bobs")):
             self.run_task(uid, name, "cat")
-        self.assertEqual(self.names(self.state(BOB)), ["alices-task", "bobs-task"])
+        self.assertEqual(self.names(self.state_with(BOB, "alices-task", "bobs-task")), ["alices-task", "bobs-task"])
         self.assertEqual(self.names(self.state(ALICE)), ["alices-task"])
 
     def test_mistakes_are_refused(self):
