@@ -106,6 +106,8 @@ class StateTables::Impl {
       losses_of_all_[loss.cause] += loss.count;
     } else if (kind == EventKind::kSnapshotEnd || kind == EventKind::kSessionEnd) {
       for (auto& each : owners_) each.second.add(event);
+    } else if (kind == EventKind::kProcessStart) {
+      // It has no row before it ends or is sampled.
     } else if (as_seen != nullptr) {
       rows_of(owner, SeenBy::kAll).add(event);
       rows_of(owner, SeenBy::kOwner).add(*as_seen);
