@@ -54,11 +54,12 @@ class Source(Shown):
         Raises InvalidArgumentError if there are no such rows or fields, or the key is none; ServiceError."""
         import json
 
-        return json.loads(self._read_state(
+        state: dict[str, Any] = json.loads(self._read_state(
             "" if since is None else text_of("since", since, empty=True),
             [] if rows is None else texts_of("rows", rows, '{"tasks"}'),
             "" if key is None else text_of("key", key),
             [] if fields is None else texts_of("fields", fields, '{"cpu_ns"}')))
+        return state
 
     def _read_state(self, since: str, rows: list[str], key: str, fields: list[str]) -> str:
         if self._recorded_state is None:
