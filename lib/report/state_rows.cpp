@@ -82,9 +82,7 @@ StateRow* StateRows::step_row(StateRow& run, const std::string& step) {
   row.step = step;
   row.run = &run;
   row.tasks = std::make_unique<StateRow::Tasks>();
-  Context context = *run.context;
-  context.step = step;
-  row.context = std::make_shared<const Context>(std::move(context));
+  row.context = run.context;
   row.place = by_version_.insert(by_version_.end(), &row);
   changed(row);
   return &row;

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +22,9 @@ class StateTables {
  public:
   /// `id`: of these tables alone, so that nobody goes on with what others said.
   /// `of_recording`: files and peers are kept of all runs and tasks, not only of those that were asked for before.
+  /// `most_bytes_over`: for rows of runs and tasks that are over; the oldest are dropped, and counted.
   explicit StateTables(std::string id, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
-                       bool of_recording = false);
+                       bool of_recording = false, std::size_t most_bytes_over = 64u << 20);
   ~StateTables();
 
   /// `owner`: who may see it. Absent: only who sees all; a SnapshotEnd, a SessionEnd and a Loss are everybody's then.

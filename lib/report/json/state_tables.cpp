@@ -86,10 +86,10 @@ std::optional<std::uint64_t> number_in(std::string_view text, int base) {
 
 class StateTables::Impl {
  public:
-  Impl(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording)
+  Impl(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording, std::size_t most_bytes_over)
       : id_(std::move(id)),
         of_recording_(of_recording),
-        book_(std::move(accounts), {}, of_recording ? Book::kMostBytes : kMostBytesOfFinished) {
+        book_(std::move(accounts), {}, most_bytes_over) {
     book_.when_gone([this](ScopeId scope, ScopeId into) {
       for (auto& [owner, rows] : owners_) rows.gone(scope, into);
     });
@@ -122,8 +122,6 @@ class StateTables::Impl {
   std::string json(const StateQuery& query, const Viewer& viewer);
 
  private:
-  static constexpr std::size_t kMostBytesOfFinished = 16u << 20;
-
   /// One reply.
   class Look;
 
@@ -312,6 +310,7 @@ class StateTables::Impl::Look {
       if (first.run != nullptr && wanted_.has_field("in")) json.put("in", id_of(*first.run));
       if (wanted_.has_field("name")) json.put("name", name_of(first));
       put_labels(json, *first.context, wanted_.fields);
+      if (first.level == SummaryLevel::kStep && wanted_.has_field("step")) json.put("step", first.step);
       if (first.level != SummaryLevel::kStep) {
         // One alone has its end.
         const bool is_over =
@@ -414,8 +413,9 @@ std::string StateTables::Impl::json(const StateQuery& query, const Viewer& viewe
   return Look(*this, query, wanted, viewer).json();
 }
 
-StateTables::StateTables(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording)
-    : impl_(std::make_unique<Impl>(std::move(id), std::move(accounts), of_recording)) {}
+StateTables::StateTables(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording,
+                         std::size_t most_bytes_over)
+    : impl_(std::make_unique<Impl>(std::move(id), std::move(accounts), of_recording, most_bytes_over)) {}
 StateTables::~StateTables() = default;
 
 void StateTables::add(const Event& event, const std::optional<uid_t>& owner, const Event* as_seen) {
