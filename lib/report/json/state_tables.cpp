@@ -87,9 +87,7 @@ std::optional<std::uint64_t> number_in(std::string_view text, int base) {
 class StateTables::Impl {
  public:
   Impl(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording, std::size_t most_bytes_over)
-      : id_(std::move(id)),
-        of_recording_(of_recording),
-        book_(std::move(accounts), {}, most_bytes_over) {
+      : id_(std::move(id)), of_recording_(of_recording), book_(std::move(accounts), {}, most_bytes_over) {
     book_.when_gone([this](ScopeId scope, ScopeId into) {
       for (auto& [owner, rows] : owners_) rows.gone(scope, into);
     });
