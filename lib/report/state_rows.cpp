@@ -13,6 +13,15 @@ namespace {
 
 std::uint64_t number_of(ScopeId id) { return static_cast<std::uint64_t>(id); }
 
+std::optional<PeakBounds> larger(const std::optional<PeakBounds>& known, const PeakBounds& peak) {
+  return known ? larger_of(*known, peak) : peak;
+}
+
+void add_over(StateRow::Tasks& tasks, const StateRow& task) {
+  add_sums(tasks.over, task.sums);
+  tasks.largest = larger(tasks.largest, task.sums.memory.peak());
+}
+
 }  // namespace
 
 std::string id_of(const StateRow& row) {
@@ -131,9 +140,7 @@ void StateRows::close(StateRow& task) {
     if (above == nullptr) continue;
     StateRow::Tasks& tasks = *above->tasks;
     tasks.open.erase(&task);
-    add_sums(tasks.over, task.sums);
-    const PeakBounds peak = task.sums.memory.peak();
-    tasks.largest = tasks.largest ? larger_of(*tasks.largest, peak) : peak;
+    add_over(tasks, task);
   }
 }
 
@@ -144,9 +151,7 @@ void StateRows::add_up(StateRow& above) {
   tasks.largest.reset();
   for (auto& [id, task] : scopes_) {
     if (!task.is_over || (task.run != &above && task.of_step != &above)) continue;
-    add_sums(tasks.over, task.sums);
-    const PeakBounds peak = task.sums.memory.peak();
-    tasks.largest = tasks.largest ? larger_of(*tasks.largest, peak) : peak;
+    add_over(tasks, task);
   }
 }
 
@@ -480,8 +485,7 @@ SummaryRow StateRows::sums_of(StateRow& row, bool whole) {
     RowSums of_task = task->sums;
     add_what_lives(of_task, *task);
     add_sums(sums, of_task);
-    const PeakBounds peak = of_task.memory.peak();
-    largest = largest ? larger_of(*largest, peak) : peak;
+    largest = larger(largest, of_task.memory.peak());
   }
   SummaryRow made = shown(sums, whole);
   made.task = *row.context;
