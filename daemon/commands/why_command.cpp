@@ -28,12 +28,10 @@ constexpr int kUnknownSubject = 1;
 constexpr int kAmbiguousSubject = 2;
 constexpr std::size_t kMostAskedWidth = 80;
 
-Subjects subjects_of(tracer::RecordingReader& reader, const std::string& asked) {
-  Subjects subjects(asked);
+void add_all(Subjects& subjects, tracer::RecordingReader& reader) {
   tracer::internal::RecordedEvents events(reader);
   while (const auto event = events.next()) subjects.add(*event);
   subjects.finish();
-  return subjects;
 }
 
 std::vector<Subject> all_of(const Subjects& subjects) {
@@ -63,7 +61,8 @@ int why_command(const Options& options) {
   tracer::RecordingReader reader = open_recording(options.file);
   become_reader();
   const std::string asked = options.asked.value_or("");
-  const Subjects subjects = subjects_of(reader, asked);
+  Subjects subjects(asked);
+  add_all(subjects, reader);
   report_damage(options.file, reader.damage());
   if (subjects.left_out() != 0)
     say("tracerd: only the first {} runs and tasks were looked at\n", Subjects::kMostScopes);

@@ -59,24 +59,22 @@ const char* to_string(FileMode mode) noexcept {
 
 void LineageBuilder::add(const Event& event, std::size_t host, std::uint64_t wall_offset_ns) {
   if (const auto* use = event.get_if<FileUse>()) add_use(*use, host, wall_offset_ns);
-  if (const auto* change = event.get_if<ContextChange>(); change && !change->pid && change->old_task_key) {
-    const auto before =
-        task_places_.find({change->old_run_key ? change->old_run_key : change->after->run_key, change->old_task_key});
-    if (before == task_places_.end()) return;
-    const std::size_t place = before->second;
-    task_places_.erase(before);
-    if (task_places_.try_emplace({change->after->run_key, change->after->task_key}, place).second) {
-      LineageTask& task = tasks_[place];
-      task = {change->after->task_key, change->after->run_key, name_of(*change->after),
-              change->after->run,      change->after->step,    change->after->sample};
-    }
-  }
+  const auto* change = event.get_if<ContextChange>();
+  if (change == nullptr) return;
+  book_.saw(*change);
+  const auto known = task_places_.find(book_.id_of(*change->after, false));
+  if (!change->pid && change->old_task_key && known != task_places_.end())
+    tasks_[known->second] = task_of(*change->after);
 }
 
-std::size_t LineageBuilder::task_of(const Context& context) {
-  const auto [at, fresh] = task_places_.try_emplace({context.run_key, context.task_key}, tasks_.size());
-  if (fresh)
-    tasks_.push_back({context.task_key, context.run_key, name_of(context), context.run, context.step, context.sample});
+LineageTask LineageBuilder::task_of(const Context& context) {
+  return {context.task_key, context.run_key, name_of(context), context.run, context.step, context.sample};
+}
+
+std::size_t LineageBuilder::place_of(const Context& context) {
+  const Book::ScopePtr scope = book_.make(context);
+  const auto [at, fresh] = task_places_.try_emplace(scope ? scope->id : ScopeId::kNone, tasks_.size());
+  if (fresh) tasks_.push_back(task_of(context));
   return at->second;
 }
 
@@ -92,7 +90,7 @@ void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t
     return;
   }
   Use& added =
-      uses_.emplace_back(Use{task_of(*use.process->context), place_of(*use.path), host, use.device.value_or(0),
+      uses_.emplace_back(Use{place_of(*use.process->context), place_of(*use.path), host, use.device.value_or(0),
                              use.inode.value_or(0), use.last_close_ns + wall_offset_ns, use.opens, use.read_bytes,
                              use.written_bytes, use.size_bytes, use.opened_to_read, use.opened_to_write, use.created,
                              use.renames.value_or(0) != 0, std::nullopt, use.renames.has_value(), std::nullopt});

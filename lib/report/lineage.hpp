@@ -5,14 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include <tracer/event.hpp>
 #include <tracer/report.hpp>
+
+#include "state/book.hpp"
 
 namespace tracer::internal {
 
@@ -99,14 +102,15 @@ class LineageBuilder {
     std::optional<std::uint64_t> deleted_ns;  ///< At the latest.
   };
   class Names;
-  using TaskId = std::tuple<std::optional<Key>, std::optional<Key>>;
 
   void add_use(const FileUse& use, std::size_t host, std::uint64_t wall_offset_ns);
-  std::size_t task_of(const Context& context);
+  static LineageTask task_of(const Context& context);
+  std::size_t place_of(const Context& context);
   std::size_t place_of(const std::string& path);
 
   std::vector<LineageTask> tasks_;
-  std::map<TaskId, std::size_t> task_places_;
+  Book book_{std::make_shared<Accounts>(), {}, Book::kMostBytesOfRecording, Book::kMostBytesOfRecording};
+  std::unordered_map<ScopeId, std::size_t> task_places_;  ///< Of kNone: what is in no run.
   std::vector<const std::string*> paths_;  ///< Keys of path_places_.
   std::size_t path_bytes_ = 0;
   std::map<std::string, std::size_t> path_places_;

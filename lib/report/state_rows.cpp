@@ -4,30 +4,17 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "base/heap_bytes.hpp"
 #include "context/layers.hpp"
 
 namespace tracer::internal {
 namespace {
 
-std::uint64_t number_of(ScopeId id) { return static_cast<std::uint64_t>(id); }
-
-std::optional<PeakBounds> larger(const std::optional<PeakBounds>& known, const PeakBounds& peak) {
-  return known ? larger_of(*known, peak) : peak;
-}
-
-void add_over(StateRow::Tasks& tasks, const StateRow& task) {
-  add_sums(tasks.over, task.sums);
-  tasks.largest = larger(tasks.largest, task.sums.memory.peak());
-}
+/// With what the tables of the rows add.
+constexpr std::size_t kBytesOfRow = sizeof(StateRow) + 256;
+constexpr std::size_t kBytesAbove = kBytesOfRow + sizeof(TasksBelow);
 
 }  // namespace
-
-std::string id_of(const StateRow& row) {
-  return row.level == SummaryLevel::kStep ? fmt::format("{}/{}", number_of(row.scope->id), row.step)
-                                          : fmt::format("{}", number_of(row.scope->id));
-}
 
 StateRow* StateRows::find(SummaryLevel level, ScopeId id, const std::string& step) {
   if (level == SummaryLevel::kStep) {
@@ -39,8 +26,8 @@ StateRow* StateRows::find(SummaryLevel level, ScopeId id, const std::string& ste
 }
 
 StateRow* StateRows::with_key(std::uint64_t key) {
-  const auto known =
-      std::find_if(scopes_.begin(), scopes_.end(), [key](const auto& each) { return each.second.scope->key == key; });
+  const Book::ScopePtr scope = book_.find_key(key);
+  const auto known = scope ? scopes_.find(scope->id) : scopes_.end();
   return known == scopes_.end() ? nullptr : &known->second;
 }
 
@@ -54,34 +41,39 @@ void StateRows::changed(StateRow& row) {
     if (each == nullptr) continue;
     each->version = ++versions_;
     by_version_.splice(by_version_.end(), by_version_, each->place);
-    if (row.is_over && each != &row) each->tasks->stale = true;
+    if (row.is_over && each != &row) each->tasks->changed();
   }
 }
 
 StateRow* StateRows::scope_row(const std::shared_ptr<const Context>& context, bool is_run) {
   const Book::ScopePtr scope = book_.make(*context, is_run);
   if (!scope) return nullptr;
-  const auto [at, fresh] = scopes_.try_emplace(scope->id);
-  StateRow& row = at->second;
-  if (!fresh) return &row;
+  if (is_run && scope->finished && !scope->started) book_.reopen(*scope);
+  if (const auto known = scopes_.find(scope->id); known != scopes_.end()) return &known->second;
+  if (!book_.charge(*scope, is_run ? kBytesAbove : kBytesOfRow)) {
+    ++dropped;
+    return nullptr;
+  }
+  StateRow& row = scopes_[scope->id];
   row.level = is_run ? SummaryLevel::kRun : SummaryLevel::kTask;
   row.scope = scope;
-  row.context = is_run ? std::make_shared<const Context>(run_of(*context)) : context;
   row.place = by_version_.insert(by_version_.end(), &row);
+  keep(row, is_run ? std::make_shared<const Context>(run_of(*context)) : context);
   if (is_run) {
     ++runs_;
-    row.tasks = std::make_unique<StateRow::Tasks>();
+    row.tasks = std::make_unique<TasksBelow>();
   }
   if (touch_all_) touch(row);
   changed(row);
   return &row;
 }
 
+/// It is charged as a part of its run.
 StateRow* StateRows::step_row(StateRow& run, const std::string& step) {
   const std::pair id(run.scope->id, step);
   const auto known = steps_.find(id);
   if (known != steps_.end()) return &known->second;
-  if (steps_.size() >= kMostSteps) {
+  if (!book_.charge(*run.scope, kBytesAbove + 2 * step.size())) {
     ++dropped;
     return nullptr;
   }
@@ -90,82 +82,91 @@ StateRow* StateRows::step_row(StateRow& run, const std::string& step) {
   row.scope = run.scope;
   row.step = step;
   row.run = &run;
-  row.tasks = std::make_unique<StateRow::Tasks>();
+  row.tasks = std::make_unique<TasksBelow>();
   row.context = run.context;
   row.place = by_version_.insert(by_version_.end(), &row);
   changed(row);
   return &row;
 }
 
-void StateRows::join_tasks(StateRow& task, StateRow* above) {
-  if (above == nullptr) return;
-  StateRow::Tasks& tasks = *above->tasks;
-  ++tasks.count;
-  if (task.is_over) {
-    tasks.stale = true;
-  } else {
-    tasks.open.insert(&task);
+/// What it grows by is charged. Where there is no room, it stays as it was.
+void StateRows::keep(StateRow& row, std::shared_ptr<const Context> context) {
+  if (row.context == context) return;
+  const std::size_t bytes = sizeof(Context) + heap_bytes(*context);
+  if (bytes > row.context_bytes) {
+    if (!book_.charge(*row.scope, bytes - row.context_bytes)) return;
+    row.context_bytes = bytes;
   }
+  row.context = std::move(context);
+}
+
+StateRows::Above StateRows::above(const std::shared_ptr<const Context>& context) {
+  StateRow* const run = scope_row(context, true);
+  return {run, run == nullptr || !context->step ? nullptr : step_row(*run, *context->step)};
+}
+
+/// What is made last stays, so that it goes from the outermost to the innermost.
+StateRow* StateRows::task_row(const std::shared_ptr<const Context>& context) {
+  StateRow* task = find(SummaryLevel::kTask, book_.id_of(*context, false));
+  if (task != nullptr && task->placed == context) return task;
+  above(context);
+  task = scope_row(context, false);
+  if (task == nullptr) return nullptr;
+  task->placed = context;
+  Above now;
+  now.run = find(SummaryLevel::kRun, book_.id_of(*context, true));
+  if (now.run != nullptr && context->step) now.step = find(SummaryLevel::kStep, now.run->scope->id, *context->step);
+  place(*task, now);
+  return task;
+}
+
+/// It may be in another run or step by now.
+void StateRows::place(StateRow& task, const Above& above) {
+  if (task.run == above.run && task.of_step == above.step) return;
+  leave_tasks(task, std::exchange(task.run, above.run));
+  leave_tasks(task, std::exchange(task.of_step, above.step));
+  for (StateRow* const each : {above.run, above.step})
+    if (each != nullptr) each->tasks->join(task);
 }
 
 void StateRows::leave_tasks(StateRow& task, StateRow* above) {
   if (above == nullptr) return;
   changed(*above);
-  StateRow::Tasks& tasks = *above->tasks;
-  --tasks.count;
-  tasks.open.erase(&task);
-  if (task.is_over) tasks.stale = true;
+  above->tasks->leave(task);
 }
 
-/// It may be in another run or step by now.
-void StateRows::place(StateRow& task, const std::shared_ptr<const Context>& context) {
-  if (task.placed == context) return;
-  task.placed = context;
-  StateRow* const run = scope_row(context, true);
-  StateRow* const step = run == nullptr || !context->step ? nullptr : step_row(*run, *context->step);
-  if (task.run == run && task.of_step == step) return;
-  leave_tasks(task, std::exchange(task.run, nullptr));
-  leave_tasks(task, std::exchange(task.of_step, nullptr));
-  task.run = run;
-  task.of_step = step;
-  join_tasks(task, run);
-  join_tasks(task, step);
-}
-
-/// Its sums are found once, until it changes after all.
 void StateRows::close(StateRow& task) {
-  if (task.is_over || !task.living.empty() || !task.folded.empty()) return;
+  if (task.is_over || !task.finished || !task.living.empty() || !task.folded.empty()) return;
   task.is_over = true;
-  for (StateRow* const above : {task.of_step, task.run}) {
-    if (above == nullptr) continue;
-    StateRow::Tasks& tasks = *above->tasks;
-    tasks.open.erase(&task);
-    add_over(tasks, task);
-  }
+  task.placed.reset();
+  for (StateRow* const above : {task.of_step, task.run})
+    if (above != nullptr) above->tasks->close(task);
+  if (task.run != nullptr) left_.insert(task.run->scope->id);
 }
 
-void StateRows::add_up(StateRow& above) {
-  StateRow::Tasks& tasks = *above.tasks;
-  if (!std::exchange(tasks.stale, false)) return;
-  tasks.over = tasks.dropped;
-  tasks.largest.reset();
-  for (auto& [id, task] : scopes_) {
-    if (!task.is_over || (task.run != &above && task.of_step != &above)) continue;
-    add_over(tasks, task);
+/// Something lives in it after all.
+void StateRows::open(StateRow& task) {
+  if (!task.is_over) return;
+  task.is_over = false;
+  for (StateRow* const above : {task.of_step, task.run})
+    if (above != nullptr) above->tasks->open(task);
+}
+
+/// Nothing says that a run without a leader is over.
+void StateRows::close_runs() {
+  for (const ScopeId id : std::exchange(left_, {})) {
+    const StateRow* const run = find(SummaryLevel::kRun, id);
+    if (run == nullptr || run->scope->started || !run->living.empty() || !run->folded.empty()) continue;
+    if (run->tasks->open().empty()) book_.finished(*run->context, true);
   }
 }
 
 StateRow* StateRows::row_of(const std::shared_ptr<const Context>& context) {
-  if (context->task_key) {
-    if (StateRow* const task = scope_row(context, false)) {
-      place(*task, context);
-      return task;
-    }
-  }
+  if (context->task_key)
+    if (StateRow* const task = task_row(context)) return task;
   if (!context->run_key) return nullptr;
-  StateRow* const run = scope_row(context, true);
-  StateRow* const step = run == nullptr || !context->step ? nullptr : step_row(*run, *context->step);
-  return step != nullptr ? step : run;
+  const Above rows = above(context);
+  return rows.step != nullptr ? rows.step : rows.run;
 }
 
 void StateRows::touch(StateRow& row) const {
@@ -185,22 +186,20 @@ void StateRows::drop(StateRow& row) {
     gone_.pop_front();
   }
   if (row.level == SummaryLevel::kStep) {
-    for (auto& [id, each] : scopes_)
-      if (each.of_step == &row) each.of_step = nullptr;
+    for (StateRow* const task : row.tasks->all()) task->of_step = nullptr;
     steps_.erase({row.scope->id, row.step});
     return;
   }
-  for (StateRow* const above : {row.of_step, row.run}) {
-    if (above == nullptr) continue;
-    // What it was stays in their sums.
-    add_sums(above->tasks->dropped, row.sums);
-    if (!row.is_over) add_sums(above->tasks->over, row.sums);
-    above->tasks->open.erase(&row);
-  }
+  // What it was stays in their sums.
+  for (StateRow* const above : {row.of_step, row.run})
+    if (above != nullptr) above->tasks->drop(row);
+  if (row.run != nullptr) left_.insert(row.run->scope->id);
   if (row.level == SummaryLevel::kRun) {
     --runs_;
-    for (auto& [id, each] : scopes_)
-      if (each.run == &row) each.run = nullptr;
+    for (StateRow* const task : row.tasks->all()) {
+      task->run = nullptr;
+      task->placed.reset();
+    }
   }
   scopes_.erase(row.scope->id);
 }
@@ -214,14 +213,12 @@ void StateRows::merge(StateRow& from, StateRow& into) {
   }
   from.living.clear();
   if (from.tasks) {
-    add_sums(into.tasks->dropped, from.tasks->dropped);
-    for (auto& [id, task] : scopes_) {
-      StateRow*& above = from.level == SummaryLevel::kRun ? task.run : task.of_step;
-      if (above != &from) continue;
-      above = &into;
-      join_tasks(task, &into);
+    into.tasks->add_dropped(*from.tasks);
+    for (StateRow* const task : from.tasks->all()) {
+      (from.level == SummaryLevel::kRun ? task->run : task->of_step) = &into;
+      from.tasks->leave(*task);
+      into.tasks->join(*task);
     }
-    into.tasks->stale = true;
   }
   changed(into);
 }
@@ -252,24 +249,25 @@ void StateRows::gone(ScopeId id, ScopeId into) {
 }
 
 template <class Start>
-void StateRows::began(const Start& start, bool is_run) {
-  StateRow* const row = scope_row(start.context, is_run);
-  if (row == nullptr) return;
+StateRow* StateRows::began(const Start& start, bool is_run) {
+  StateRow* const row = is_run ? scope_row(start.context, true) : task_row(start.context);
+  if (row == nullptr) return nullptr;
   row->finished = false;
-  row->context = start.context;
-  if (!is_run) place(*row, start.context);
+  if (!is_run) open(*row);
+  keep(*row, start.context);
   changed(*row);
+  return row;
 }
 
 template <class Finish>
-void StateRows::finished(const Finish& finish, bool is_run) {
-  StateRow* const row = scope_row(finish.context, is_run);
-  if (row == nullptr) return;
+StateRow* StateRows::finished(const Finish& finish, bool is_run) {
+  StateRow* const row = is_run ? scope_row(finish.context, true) : task_row(finish.context);
+  if (row == nullptr) return nullptr;
   row->finished = true;
-  row->context = finish.context;
+  keep(*row, finish.context);
   if (finish.task_ledger) row->sums.row.task_ledger = finish.task_ledger;
   changed(*row);
-  if (!is_run) close(*row);
+  return row;
 }
 
 void StateRows::execed(const ProcessExec& exec) {
@@ -301,8 +299,11 @@ void StateRows::leave(std::uint32_t pid) {
   if (living_.erase(pid) == 0) return;
   const auto place = places_.extract(pid);
   if (place.empty() || place.mapped() == nullptr) return;
-  place.mapped()->living.erase(pid);
-  changed(*place.mapped());
+  StateRow& row = *place.mapped();
+  row.living.erase(pid);
+  changed(row);
+  if (!row.tasks) return close(row);
+  left_.insert(row.scope->id);
 }
 
 /// What is in a task is in its run, too; the memory of a step is that of its largest task.
@@ -328,6 +329,7 @@ void StateRows::sampled(const ProcessSample& sample) {
       pid, LivingRow{sample, ended_programs_.living(sample), ended_programs_.begin_of(*sample.process), snapshot_});
   places_.insert_or_assign(pid, row);
   if (row == nullptr) return;
+  open(*row);
   row->living.insert(pid);
   changed(*row);
   add_memory(row, sample);
@@ -344,6 +346,7 @@ void StateRows::end_snapshot() {
   for (StateRow* const row : with_folded_) {
     row->folded.clear();
     changed(*row);
+    if (!row->tasks) close(*row);
   }
   with_folded_.clear();
   folded_processes_ = 0;
@@ -351,12 +354,14 @@ void StateRows::end_snapshot() {
     folded_processes_ += sample.processes;
     StateRow* const row = row_of(sample.context);
     if (row == nullptr) continue;
+    open(*row);
     row->folded.push_back(sample);
     with_folded_.insert(row);
     changed(*row);
   }
   folded_.clear();
   ++snapshot_;
+  close_runs();
 }
 
 template <class Use>
@@ -368,15 +373,6 @@ void StateRows::used(const Use& use) {
     known->second.touched->add(use);
     changed(known->second);
   }
-}
-
-void StateRows::found(const Finding& finding) {
-  const auto key = static_cast<std::uint64_t>(finding.finding_key);
-  if (findings_.size() >= kMostFindings && !findings_.contains(key)) {
-    ++dropped;
-    return;
-  }
-  findings_.insert_or_assign(key, StateFinding{finding, ++versions_});
 }
 
 void StateRows::failed(const FailureOrigin& failure) {
@@ -406,23 +402,20 @@ void StateRows::add(const Event& event) {
       add_own_work(row->sums, work, OwnParts::kOfTask);
       return changed(*row);
     }
-    case EventKind::kRunStart: return began(*event.get_if<RunStart>(), true);
+    case EventKind::kRunStart: began(*event.get_if<RunStart>(), true); return;
     case EventKind::kTaskStart: {
       const auto& start = *event.get_if<TaskStart>();
-      began(start, false);
-      if (StateRow* const row = find(SummaryLevel::kTask, book_.id_of(*start.context, false)))
-        row->sums.row.requested = start.requested;
+      if (StateRow* const row = began(start, false)) row->sums.row.requested = start.requested;
       return;
     }
-    case EventKind::kRunFinish: return finished(*event.get_if<RunFinish>(), true);
+    case EventKind::kRunFinish: finished(*event.get_if<RunFinish>(), true); return;
     case EventKind::kTaskFinish: {
       const auto& finish = *event.get_if<TaskFinish>();
-      finished(finish, false);
-      if (StateRow* const row = find(SummaryLevel::kTask, book_.id_of(*finish.context, false))) {
-        row->sums.row.requested = finish.requested;
-        row->sums.row.waits_for = finish.waits_for;
-      }
-      return;
+      StateRow* const row = finished(finish, false);
+      if (row == nullptr) return;
+      row->sums.row.requested = finish.requested;
+      row->sums.row.waits_for = finish.waits_for;
+      return close(*row);
     }
     case EventKind::kContextChange: {
       const auto& change = *event.get_if<ContextChange>();
@@ -430,15 +423,15 @@ void StateRows::add(const Event& event) {
       for (const bool is_run : {false, true}) {
         const auto known = scopes_.find(book_.id_of(*change.after, is_run));
         if (known == scopes_.end() || (is_run && change.after->task_key)) continue;
-        known->second.context = change.after;
-        if (!is_run) place(known->second, change.after);
-        changed(known->second);
+        StateRow* const row = is_run ? &known->second : task_row(change.after);
+        if (row == nullptr) continue;
+        keep(*row, change.after);
+        changed(*row);
       }
       return;
     }
     case EventKind::kFileUse: return used(*event.get_if<FileUse>());
     case EventKind::kConnection: return used(*event.get_if<Connection>());
-    case EventKind::kFinding: return found(*event.get_if<Finding>());
     case EventKind::kLoss: {
       const auto& loss = *event.get_if<Loss>();
       losses[loss.cause] += loss.count;
@@ -474,14 +467,14 @@ SummaryRow StateRows::sums_of(StateRow& row, bool whole) {
     made.task = *row.context;
     return made;
   }
-  add_up(row);
-  std::optional<PeakBounds> largest = row.tasks->largest;
+  const TasksBelow::Over& ended = row.tasks->over();
+  std::optional<PeakBounds> largest = ended.largest;
   // Something of it is in no task.
   if (row.sums.row.first_start_ns != 0 || !row.living.empty())
     largest = larger_of(largest.value_or(PeakBounds{0, 0, 0}), sums.memory.peak());
   std::optional<TaskLedger> ledger = row.sums.row.task_ledger;
-  add_sums(sums, row.tasks->over);
-  for (const StateRow* const task : row.tasks->open) {
+  add_sums(sums, ended.sums);
+  for (const StateRow* const task : row.tasks->open()) {
     RowSums of_task = task->sums;
     add_what_lives(of_task, *task);
     add_sums(sums, of_task);
@@ -495,7 +488,7 @@ SummaryRow StateRows::sums_of(StateRow& row, bool whole) {
     return made;
   }
   // All of a run may be one task, and the run no event.
-  if (!ledger && row.tasks->count == 1 && row.sums.row.processes == 0) ledger = made.task_ledger;
+  if (!ledger && row.tasks->size() == 1 && row.sums.row.processes == 0) ledger = made.task_ledger;
   made.task_ledger = ledger;
   return made;
 }
@@ -505,13 +498,6 @@ StateRows::Rows StateRows::changed_since(std::uint64_t since) {
   for (auto each = by_version_.rbegin(); each != by_version_.rend() && (*each)->version > since; ++each)
     rows.push_back(*each);
   return rows;
-}
-
-std::vector<std::pair<std::uint64_t, const Finding*>> StateRows::findings_since(std::uint64_t since) const {
-  std::vector<std::pair<std::uint64_t, const Finding*>> found;
-  for (const auto& [key, each] : findings_)
-    if (each.version > since) found.emplace_back(each.version, &each.finding);
-  return found;
 }
 
 std::vector<const LivingRow*> StateRows::living_in(const StateRow& row) const {

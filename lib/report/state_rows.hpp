@@ -20,9 +20,8 @@
 #include <tracer/event.hpp>
 #include <tracer/summary.hpp>
 
+#include "report/state_row.hpp"
 #include "report/sums/ended_programs.hpp"
-#include "report/sums/rows.hpp"
-#include "report/sums/touched.hpp"
 #include "state/book.hpp"
 
 namespace tracer::internal {
@@ -33,44 +32,6 @@ struct LivingRow {
   ProgramAccount program;  ///< Its share of it that is of the program that runs now.
   std::uint64_t begin_ns = 0;
   std::uint64_t snapshot = 0;  ///< The number of the last one that saw it.
-};
-
-/// A run, a step or a task, and who lives there.
-struct StateRow {
-  SummaryLevel level = SummaryLevel::kTask;
-  Book::ScopePtr scope;  ///< Of a step: its run. Never null.
-  std::string step = {};
-  StateRow* run = nullptr;  ///< That counts it, as the next.
-  StateRow* of_step = nullptr;
-  std::shared_ptr<const Context> context = Process::no_context();
-  std::shared_ptr<const Context> placed = {};  ///< For which `run` and `of_step` were found.
-  bool finished = false;
-  RowSums sums = {};                              ///< Of what has ended in it, and in no task of it.
-  std::unordered_set<std::uint32_t> living = {};  ///< Pids, likewise.
-  std::vector<ToolSample> folded = {};            ///< Of the last snapshot, likewise.
-  std::string tool = {};                          ///< Of the process that has consumed most.
-  std::uint64_t tool_cpu_ns = 0;
-  std::unique_ptr<Touched> touched = {};  ///< Null: nobody has asked.
-  std::uint64_t touched_since_ns = 0;
-  std::uint64_t version = 0;
-  std::list<StateRow*>::iterator place = {};
-
-  /// Of a run or step.
-  struct Tasks {
-    std::size_t count = 0;
-    std::unordered_set<StateRow*> open = {};  ///< That are not in the next.
-    RowSums over = {};
-    std::optional<PeakBounds> largest = {};  ///< Of one of those that are over.
-    RowSums dropped = {};                    ///< The part of `over` whose rows are no more.
-    bool stale = false;                      ///< One that is over has changed.
-  };
-  std::unique_ptr<Tasks> tasks = {};  ///< Null: of a task.
-  bool is_over = false;               ///< A task that is in Tasks::over.
-};
-
-struct StateFinding {
-  Finding finding;
-  std::uint64_t version = 0;
 };
 
 /// What one user may see of what lives and has ended. One thread at a time.
@@ -94,15 +55,13 @@ class StateRows {
   StateRow* find(SummaryLevel level, ScopeId id, const std::string& step = {});
   /// Newest first, those that changed after `since`.
   Rows changed_since(std::uint64_t since);
-  /// With their versions.
-  std::vector<std::pair<std::uint64_t, const Finding*>> findings_since(std::uint64_t since) const;
   std::vector<const LivingRow*> living_in(const StateRow& row) const;
   /// From now on, what it touches is kept.
   void touch(StateRow& row) const;
 
   std::uint64_t processes = 0;  ///< That ended.
   std::uint64_t failures = 0;
-  std::uint64_t dropped = 0;  ///< Rows.
+  std::uint64_t dropped = 0;  ///< Rows and findings.
   std::uint64_t living() const noexcept { return living_.size() + folded_processes_; }
   /// The run or task that has this key. Null: none.
   StateRow* with_key(std::uint64_t key);
@@ -119,19 +78,27 @@ class StateRows {
   std::uint64_t forgot_gone_at() const noexcept { return forgot_gone_at_; }
 
  private:
-  static constexpr std::size_t kMostSteps = Summary::kMostSteps;
-  static constexpr std::size_t kMostFindings = Summary::kMostFindings;
   static constexpr std::size_t kMostGone = 1024;
+
+  /// The run and step of a context.
+  struct Above {
+    StateRow* run = nullptr;
+    StateRow* step = nullptr;
+  };
 
   /// The innermost row that a context belongs to; made where there is none. Null: it belongs to none.
   StateRow* row_of(const std::shared_ptr<const Context>& context);
+  /// Of a context that names a task. Others may be dropped for it.
+  StateRow* task_row(const std::shared_ptr<const Context>& context);
   StateRow* scope_row(const std::shared_ptr<const Context>& context, bool is_run);
   StateRow* step_row(StateRow& run, const std::string& step);
-  void place(StateRow& task, const std::shared_ptr<const Context>& context);
+  Above above(const std::shared_ptr<const Context>& context);
+  void place(StateRow& task, const Above& above);
   void leave_tasks(StateRow& task, StateRow* above);
-  void join_tasks(StateRow& task, StateRow* above);
   void close(StateRow& task);
-  void add_up(StateRow& above);
+  void open(StateRow& task);
+  void close_runs();
+  void keep(StateRow& row, std::shared_ptr<const Context> context);
   void changed(StateRow& row);
   void drop(StateRow& row);
   void merge(StateRow& from, StateRow& into);
@@ -143,13 +110,12 @@ class StateRows {
   void end_snapshot();
   template <class Sample>
   void add_memory(StateRow* row, const Sample& sample);
+  template <class Start>
+  StateRow* began(const Start& start, bool is_run);
   template <class Finish>
-  void finished(const Finish& finish, bool is_run);
+  StateRow* finished(const Finish& finish, bool is_run);
   template <class Use>
   void used(const Use& use);
-  void found(const Finding& finding);
-  template <class Start>
-  void began(const Start& start, bool is_run);
 
   Book& book_;
   std::uint64_t& versions_;
@@ -166,12 +132,9 @@ class StateRows {
   std::vector<ToolSample> folded_;  ///< Of the snapshot that is being taken.
   std::unordered_set<StateRow*> with_folded_;
   std::uint64_t folded_processes_ = 0;
-  std::unordered_map<std::uint64_t, StateFinding> findings_;
+  std::unordered_set<ScopeId> left_;  ///< Runs that something has left since the last snapshot.
   std::deque<std::pair<std::uint64_t, std::string>> gone_;
   std::uint64_t forgot_gone_at_ = 0;
 };
-
-/// Of a row, for as long as it is there.
-std::string id_of(const StateRow& row);
 
 }  // namespace tracer::internal

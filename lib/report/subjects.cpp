@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::string_view kPidPrefix = "pid:";
 
-std::uint64_t number_of(const std::optional<Key>& key) { return key ? static_cast<std::uint64_t>(*key) : 0; }
-
 std::optional<std::uint32_t> pid_in(std::string_view text) {
   if (text.starts_with(kPidPrefix)) text.remove_prefix(kPidPrefix.size());
   const auto pid = parse_number<std::uint32_t>(text);
@@ -125,12 +123,23 @@ std::string name_of_scope(const SubjectScope& scope) {
   return context.pipeline.value_or(context.run_id.value_or(context.engine.value_or("?")));
 }
 
-Subjects::Subjects(std::string_view asked) : pid_(pid_in(asked)) {}
+Subjects::Subjects(std::string_view asked) : pid_(pid_in(asked)) {
+  book_.when_gone([this](ScopeId id, ScopeId into) { gone(id, into); });
+}
+
+/// Where two turn out to be one, that which has the key stays.
+void Subjects::gone(ScopeId id, ScopeId into) {
+  if (into == ScopeId::kNone && scopes_.contains(id)) ++left_out_;
+  auto moved = scopes_.extract(id);
+  if (!moved || into == ScopeId::kNone) return;
+  moved.key() = into;
+  scopes_.insert(std::move(moved));
+}
 
 SubjectScope* Subjects::scope(const std::shared_ptr<const Context>& context, bool is_run, std::uint64_t time_ns) {
-  const std::uint64_t key = number_of(is_run ? context->run_key : context->task_key);
-  if (key == 0) return nullptr;
-  const auto known = scopes_.find(key);
+  const Book::ScopePtr in_book = book_.make(*context, is_run);
+  if (!in_book) return nullptr;
+  const auto known = scopes_.find(in_book->id);
   if (known != scopes_.end()) {
     known->second.end_ns = std::max(known->second.end_ns, time_ns);
     return &known->second;
@@ -139,7 +148,7 @@ SubjectScope* Subjects::scope(const std::shared_ptr<const Context>& context, boo
     ++left_out_;
     return nullptr;
   }
-  SubjectScope& made = scopes_[key];
+  SubjectScope& made = scopes_[in_book->id];
   made.context = context;
   made.is_run = is_run;
   made.begin_ns = made.end_ns = time_ns;
@@ -169,17 +178,8 @@ void Subjects::saw(const ProcessExit& exit) {
 
 void Subjects::saw(const ContextChange& change) {
   if (change.pid) return;
-  const auto rename = [this](const std::optional<Key>& before, const std::optional<Key>& after) {
-    if (!before || !after || before == after) return;
-    auto moved = scopes_.extract(number_of(before));
-    if (!moved) return;
-    moved.key() = number_of(after);
-    scopes_.insert(std::move(moved));
-  };
-  rename(change.old_task_key, change.after->task_key);
-  rename(change.old_run_key, change.after->run_key);
-  for (const auto& [key, is_run] : {std::pair(change.after->task_key, false), std::pair(change.after->run_key, true)})
-    if (const auto known = scopes_.find(number_of(key)); known != scopes_.end() && known->second.is_run == is_run)
+  for (const bool is_run : {false, true})
+    if (const auto known = scopes_.find(book_.id_of(*change.after, is_run)); known != scopes_.end())
       known->second.context = change.after;
 }
 
@@ -209,7 +209,7 @@ void Subjects::add_finish(const Finish& finish, bool is_run) {
     in->requested = finish.requested;
     in->waits_for = finish.waits_for;
   }
-  failures_[number_of(is_run ? finish.context->run_key : finish.context->task_key)] = totals.failures;
+  failures_[book_.id_of(*finish.context, is_run)] = totals.failures;
 }
 
 void Subjects::add(const Event& event) {
@@ -217,7 +217,10 @@ void Subjects::add(const Event& event) {
     if (first_ns_ == 0) first_ns_ = time_ns;
     last_ns_ = std::max(last_ns_, time_ns);
   }
+  const auto* change = event.get_if<ContextChange>();
+  if (change != nullptr) book_.saw(*change);
   paths_.add(event);
+  if (change != nullptr) return saw(*change);
   if (const auto* finding = event.get_if<Finding>()) return findings_.add(*finding);
   if (const auto* exit = event.get_if<ProcessExit>()) return saw(*exit);
   if (const auto* sample = event.get_if<ProcessSample>()) {
@@ -230,18 +233,16 @@ void Subjects::add(const Event& event) {
     add_finish(*done, false);
   } else if (const auto* over = event.get_if<RunFinish>()) {
     add_finish(*over, true);
-  } else if (const auto* change = event.get_if<ContextChange>()) {
-    saw(*change);
   } else if (const auto* device = event.get_if<DeviceSample>()) {
     if (devices_.size() < kMostDeviceSamples)
       devices_.push_back({device->since_ns, device->time_ns, device->device_name.value_or("?"), device->busy_ns,
-                          number_of(device->context->task_key), device->heaviest_bytes.value_or(0)});
+                          book_.id_of(*device->context, false), device->heaviest_bytes.value_or(0)});
   }
 }
 
 /// Of the processes that ended badly, the failures are those in which one began.
 void Subjects::settle(SubjectScope& scope) const {
-  const auto known = failures_.find(number_of(scope.is_run ? scope.context->run_key : scope.context->task_key));
+  const auto known = failures_.find(book_.id_of(*scope.context, scope.is_run));
   const auto began_in = [&](const SubjectProcess& process) {
     return known == failures_.end() ||
            std::any_of(known->second.begin(), known->second.end(),
@@ -259,8 +260,9 @@ void Subjects::finish() {
 }
 
 const SubjectScope* Subjects::scope_by(const std::optional<Key>& key) const {
-  const auto known = scopes_.find(number_of(key));
-  return key && known != scopes_.end() ? &known->second : nullptr;
+  const Book::ScopePtr in_book = key ? book_.find_key(static_cast<std::uint64_t>(*key)) : nullptr;
+  const auto known = in_book ? scopes_.find(in_book->id) : scopes_.end();
+  return known != scopes_.end() ? &known->second : nullptr;
 }
 const SubjectScope* Subjects::task_by(Key key) const { return scope_by(key); }
 const SubjectScope* Subjects::task_of(const Context& context) const { return scope_by(context.task_key); }
@@ -338,10 +340,10 @@ std::vector<Neighbor> Subjects::neighbors_of(const Subject& subject) const {
 
 std::vector<BusyWhile> Subjects::devices_of(const Subject& subject) const {
   const auto [begin_ns, end_ns] = span_of(subject);
-  const std::optional<Key> own =
-      subject.scope != nullptr ? subject.scope->context->task_key : subject.process->process->context->task_key;
+  const ScopeId own =
+      book_.id_of(subject.scope != nullptr ? *subject.scope->context : *subject.process->process->context, false);
   std::map<std::string, BusyWhile> by_name;
-  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> asked_by;
+  std::map<std::string, std::map<ScopeId, std::uint64_t>> asked_by;
   for (const DeviceUse& use : devices_) {
     const std::uint64_t span_ns = overlap_ns(begin_ns, end_ns, use.since_ns, use.time_ns);
     if (span_ns == 0) continue;
@@ -354,8 +356,7 @@ std::vector<BusyWhile> Subjects::devices_of(const Subject& subject) const {
                        static_cast<std::uint64_t>(static_cast<double>(*use.busy_ns) * static_cast<double>(span_ns) /
                                                   static_cast<double>(use.time_ns - use.since_ns));
     const bool of_own_run = subject.scope != nullptr && subject.scope->is_run;
-    if (use.task_key != 0 && use.task_key != number_of(own) && !of_own_run)
-      asked_by[use.name][use.task_key] += use.bytes;
+    if (use.task != ScopeId::kNone && use.task != own && !of_own_run) asked_by[use.name][use.task] += use.bytes;
   }
   std::vector<BusyWhile> all;
   for (auto& [name, device] : by_name) {
@@ -363,7 +364,8 @@ std::vector<BusyWhile> Subjects::devices_of(const Subject& subject) const {
     const auto most = std::max_element(others.begin(), others.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != others.end()) {
-      device.other = scope_by(Key{most->first});
+      const auto other = scopes_.find(most->first);
+      device.other = other == scopes_.end() ? nullptr : &other->second;
       device.other_bytes = most->second;
     }
     all.push_back(device);

@@ -17,6 +17,7 @@
 
 #include "report/sums/finding_list.hpp"
 #include "report/sums/run_paths.hpp"
+#include "state/book.hpp"
 
 namespace tracer::internal {
 
@@ -130,7 +131,7 @@ class Subjects {
     std::uint64_t time_ns = 0;
     std::string name;
     std::optional<std::uint64_t> busy_ns;
-    std::uint64_t task_key = 0;  ///< Of the process that asked for most; 0: of none.
+    ScopeId task = ScopeId::kNone;  ///< Of the process that asked for most.
     std::uint64_t bytes = 0;
   };
 
@@ -140,16 +141,18 @@ class Subjects {
   void add_finish(const Finish& finish, bool is_run);
   void saw(const ContextChange& change);
   void saw(const ProcessExit& exit);
+  void gone(ScopeId id, ScopeId into);
   const SubjectScope* scope_by(const std::optional<Key>& key) const;
   void settle(SubjectScope& scope) const;
 
   std::optional<std::uint32_t> pid_;
-  std::unordered_map<std::uint64_t, SubjectScope> scopes_;                  ///< By key.
+  Book book_{std::make_shared<Accounts>(), {}, Book::kMostBytesOfRecording, Book::kMostBytesOfRecording};
+  std::unordered_map<ScopeId, SubjectScope> scopes_;
   std::map<std::uint32_t, SubjectProcess> living_;                          ///< By pid, as sampled last.
   std::vector<SubjectProcess> of_pid_;                                      ///< Those that had it, one after the other.
-  std::unordered_map<std::uint64_t, std::vector<FailedProcess>> failures_;  ///< Of finished scopes, by key.
+  std::unordered_map<ScopeId, std::vector<FailedProcess>> failures_;  ///< Of finished scopes.
   std::vector<DeviceUse> devices_;
-  RunPaths paths_;
+  RunPaths paths_{book_};
   FindingList findings_;
   std::uint64_t first_ns_ = 0;
   std::uint64_t last_ns_ = 0;

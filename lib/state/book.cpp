@@ -19,13 +19,14 @@ std::string name_of(const Context& context, const std::string& name) {
 
 }  // namespace
 
-Book::Book(const std::shared_ptr<Accounts>& accounts, std::string_view cause, std::size_t most_bytes_finished)
+Book::Book(const std::shared_ptr<Accounts>& accounts, std::string_view cause, std::size_t most_bytes_finished,
+           std::size_t most_bytes)
     : finished_(most_bytes_finished, {}, accounts,
                 [this](std::uint64_t key, ScopeId) {
                   if (const Kept* kept = scopes_.find(key)) let_go(*kept, ScopeId::kNone);
                   scopes_.erase(key);
                 }),
-      scopes_(kMostBytes, cause, accounts, [this](std::uint64_t key, const Kept& kept) {
+      scopes_(most_bytes, cause, accounts, [this](std::uint64_t key, const Kept& kept) {
         let_go(kept, ScopeId::kNone);
         finished_.erase(key);
       }) {}
@@ -35,8 +36,8 @@ Book::ScopePtr Book::find(ScopeId id) const {
   return known == by_id_.end() ? nullptr : known->second;
 }
 
-Book::ScopePtr Book::find(const Context& context, bool is_run) const {
-  const Kept* const known = scopes_.find(key_of(context, is_run));
+Book::ScopePtr Book::find_key(std::uint64_t key) const {
+  const Kept* const known = scopes_.find(key);
   return known == nullptr ? nullptr : known->scope;
 }
 
@@ -53,8 +54,9 @@ Book::ScopePtr Book::make(const Context& context, bool is_run) {
   made->id = static_cast<ScopeId>(++last_id_);
   made->key = key;
   made->is_run = is_run;
+  made->bytes = kBytesOfScope + heap_bytes(context);
   const auto place = order_.insert(order_.end(), made);
-  if (scopes_.put(key, context.owner_uid, kBytesOfScope + heap_bytes(context), {made, place}) == nullptr) {
+  if (scopes_.put(key, context.owner_uid, made->bytes, {made, place}) == nullptr) {
     order_.erase(place);
     return nullptr;
   }
@@ -121,8 +123,7 @@ bool Book::saw(const TaskStart& start) {
   if (known && known->started && !known->finished) return false;
   const ScopePtr task = began(start, false);
   if (!task) return false;
-  task->finished = false;
-  finished_.erase(task->key);
+  reopen(*task);
   task->requested = start.requested;
   return true;
 }
@@ -156,7 +157,21 @@ void Book::finished(const Context& context, bool is_run) {
   const ScopePtr scope = find(context, is_run);
   if (!scope) return;
   scope->finished = true;
-  finished_.put(scope->key, context.owner_uid, kBytesOfScope + heap_bytes(context), scope->id);
+  if (finished_.put(scope->key, context.owner_uid, scope->bytes, scope->id) != nullptr) return;
+  if (const Kept* const kept = scopes_.find(scope->key)) let_go(*kept, ScopeId::kNone);
+  scopes_.erase(scope->key);
+}
+
+void Book::reopen(Scope& scope) {
+  scope.finished = false;
+  finished_.erase(scope.key);
+}
+
+bool Book::charge(Scope& scope, std::size_t more_bytes) {
+  if (!scopes_.charge(scope.key, scope.bytes + more_bytes)) return false;
+  scope.bytes += more_bytes;
+  if (scope.finished) finished_.charge(scope.key, scope.bytes);
+  return true;
 }
 
 }  // namespace tracer::internal

@@ -46,17 +46,21 @@ class Book {
     Requested requested = {};
     std::string name = {};               ///< Of a task: its owner, and as what is in it says `within`.
     std::shared_ptr<Scope> around = {};  ///< The run of a task, and the task that a run is in. Null: none.
+    std::size_t bytes = 0;               ///< That are charged for it.
   };
   using ScopePtr = std::shared_ptr<Scope>;
   /// Called when a scope is no more. `into`: it turned out to be the same as that one; kNone: it was dropped.
   using Gone = std::function<void(ScopeId id, ScopeId into)>;
 
   static constexpr std::size_t kMostBytes = 64u << 20;
+  /// Of one that reads recordings, which have 100,000 tasks and more.
+  static constexpr std::size_t kMostBytesOfRecording = 512u << 20;
 
   /// `cause`: of the losses; a text that lives as long as the program. Empty: none is counted. `most_bytes_finished`:
   /// of those that are over, and may still be joined.
   explicit Book(const std::shared_ptr<Accounts>& accounts = std::make_shared<Accounts>(),
-                std::string_view cause = "task_ledgers_full", std::size_t most_bytes_finished = 4u << 20);
+                std::string_view cause = "task_ledgers_full", std::size_t most_bytes_finished = 4u << 20,
+                std::size_t most_bytes = kMostBytes);
   Book(const Book&) = delete;
   Book& operator=(const Book&) = delete;
 
@@ -70,10 +74,15 @@ class Book {
   void saw(const ContextChange& change);
   /// After all that want to know it as it was: it is over, unless something joins it.
   void finished(const Context& context, bool is_run);
+  /// Something lives in it again.
+  void reopen(Scope& scope);
+  /// What a consumer keeps of it takes so many bytes more. Another scope may be dropped for it. False: there is no room.
+  bool charge(Scope& scope, std::size_t more_bytes);
 
   /// Null: there is none.
   ScopePtr find(ScopeId id) const;
-  ScopePtr find(const Context& context, bool is_run) const;
+  ScopePtr find(const Context& context, bool is_run) const { return find_key(key_of(context, is_run)); }
+  ScopePtr find_key(std::uint64_t key) const;
   ScopeId id_of(const Context& context, bool is_run) const;
   /// The innermost one: the task of a context, else its run.
   ScopeId id_of(const Context& context) const { return id_of(context, !context.task_key); }

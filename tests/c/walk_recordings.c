@@ -302,7 +302,7 @@ static void states(void) {
   tracer_text* whole = NULL;
   REQUIRE_OK(tracer_session_state_json(session, &query, &whole, &error));
   const tracer_string json = tracer_text_get(whole);
-  CHECK(string_has(json, "\"SHELL (S1)\"") && string_has(json, "\"finished\"") && string_has(json, "\"processes\":1"));
+  CHECK(string_has(json, "\"SHELL (S1) (attempt 2)\"") && string_has(json, "\"finished\"") && string_has(json, "\"processes\":1"));
   CHECK(!string_has(json, "\"runs\":[") && !string_has(json, "cpu_ns"));
   char since[256];
   const char* begin = strstr(json.data, "\"since\":\"");
@@ -313,7 +313,7 @@ static void states(void) {
   CHECK(has_text(text, "\"tasks\":[]"));
   query.since = tracer_string_of("of nobody");
   REQUIRE_OK(tracer_session_state_json(session, &query, &text, &error));
-  CHECK(has_text(text, "\"SHELL (S1)\""));
+  CHECK(has_text(text, "\"SHELL (S1) (attempt 2)\""));
   query.key = tracer_string_of("no key");
   CHECK(tracer_session_state_json(session, &query, &text, &error) == TRACER_ERROR_INVALID_ARGUMENT && text == NULL);
   query.key.data = NULL;

@@ -221,7 +221,8 @@ TEST_CASE("a report has the same path, and of a run on several machines none") {
 }
 
 TEST_CASE("a task that is still called otherwise when it reads is the same task") {
-  RunPaths paths;
+  Book book;
+  RunPaths paths(book);
   const auto add = [&paths](auto event) { paths.add(Event(std::move(event))); };
   const auto span = [&](std::size_t task, std::uint64_t begin_ns, std::uint64_t end_ns) {
     TaskFinish finish;
@@ -238,6 +239,7 @@ TEST_CASE("a task that is still called otherwise when it reads is the same task"
   change.before = std::make_shared<const Context>(context_of(1));
   change.after = std::make_shared<const Context>(context_of(2));
   change.old_task_key = context_of(1).task_key;
+  book.saw(change);
   add(change);
   span(2, 12, 20);
   const auto path = paths.path_of(Key{1});
@@ -248,7 +250,8 @@ TEST_CASE("a task that is still called otherwise when it reads is the same task"
 }
 
 TEST_CASE("the inode of a file that is gone says nothing of the next one") {
-  RunPaths paths;
+  Book book;
+  RunPaths paths(book);
   const auto finish = [&](std::size_t task, std::uint64_t begin_ns, std::uint64_t end_ns) {
     TaskFinish over;
     over.time_ns = over.end_ns = end_ns;

@@ -11,7 +11,9 @@
 #include <tracer/state.hpp>
 #include <tracer/testing.hpp>
 
+#include "base/accounts.hpp"
 #include "builders.hpp"
+#include "report/state_tables.hpp"
 #include "serve/hub.hpp"
 
 using namespace tracer;
@@ -111,4 +113,48 @@ TEST_CASE("who sees what of the state is as of the events") {
   CHECK(has(state_of({{kAlice}}, processes), "\"processes\":1"));
   CHECK(has(state_of({}, processes), "\"processes\":2"));
   CHECK_FALSE(has(state_of({{kBob}}, processes), "\"pid\""));
+}
+
+TEST_CASE("what the state keeps is charged to its owner, and bounded when it is over") {
+  constexpr std::size_t kMost = 256u << 10;
+  const auto accounts = std::make_shared<Accounts>();
+  StateTables state("s", accounts, false, kMost);
+  const auto held_by = [&](uid_t uid) {
+    const auto all = accounts->all();
+    const auto found = all.find(uid);
+    return found == all.end() ? 0 : found->second.bytes;
+  };
+  const auto end_task = [&](const Context& context, std::uint32_t pid) {
+    state.add(of_task<TaskStart>(context, pid), context.owner_uid);
+    for (const Event& event : life_of(*context.owner_uid, pid, context)) state.add(event, context.owner_uid);
+    Finding finding;
+    finding.finding_key = Key{pid};
+    finding.text = std::string(4096, 'f');
+    finding.context = std::make_shared<const Context>(context);
+    state.add(finding, context.owner_uid);
+    state.add(of_task<TaskFinish>(context, pid + 1), context.owner_uid);
+    state.add(SnapshotEnd{});
+  };
+  end_task(task_of(kBob, "bobs", 16), 5);
+  const std::size_t of_bob = held_by(kBob);
+  CHECK(of_bob > 4096);
+  for (std::uint32_t i = 0; i < 500; ++i) {
+    // Each in a run and a step of its own.
+    Context context = task_of(kAlice, "alices" + std::to_string(i), 100 + 2 * i);
+    context.step = std::string(1000, 's') + std::to_string(i);
+    context.pipeline = std::string(4096, 'p');
+    end_task(context, 1000 + i);
+  }
+  CHECK(held_by(kAlice) > kMost);
+  // Of runs and tasks in both tables, and of findings.
+  CHECK(held_by(kAlice) < 3 * kMost);
+  CHECK(held_by(kBob) == of_bob);
+  const std::string bob = state.json({}, {{kBob}});
+  CHECK(has(bob, "bobs-task"));
+  CHECK(has(bob, "\"dropped\":0"));
+  CHECK(has(bob, "fff"));
+  const std::string alice = state.json({}, {{kAlice}});
+  CHECK(has(alice, "alices499-task"));
+  CHECK_FALSE(has(alice, "alices0-task"));
+  CHECK_FALSE(has(alice, "\"dropped\":0"));
 }

@@ -52,8 +52,9 @@ Event finish_of(const Context& context, std::uint64_t begin, std::uint64_t end, 
   return finish;
 }
 
-Subjects subjects_for(const std::string& asked) {
-  Subjects subjects(asked);
+std::unique_ptr<Subjects> subjects_for(const std::string& asked) {
+  auto made = std::make_unique<Subjects>(asked);
+  Subjects& subjects = *made;
   const Context one = task_context("S1", 1);
   const Context two = task_context("S2", 2);
   const Context late = task_context("S3", 3);
@@ -70,7 +71,7 @@ Subjects subjects_for(const std::string& asked) {
         finish_of(late, 900, 950, 50)})
     subjects.add(event);
   subjects.finish();
-  return subjects;
+  return made;
 }
 
 }  // namespace
@@ -78,20 +79,22 @@ Subjects subjects_for(const std::string& asked) {
 TEST_CASE("subjects: a task is found by its name, sample, id, key and a part of its name that no other has") {
   for (const char* asked : {"S1", "align S1", "idS1", "0000000000000001"}) {
     CAPTURE(asked);
-    const Subjects subjects = subjects_for(asked);
+    const auto made = subjects_for(asked);
+    const Subjects& subjects = *made;
     const auto found = subjects.find(asked);
     REQUIRE(found.size() == 1);
     REQUIRE(found[0].scope != nullptr);
     CHECK(found[0].scope->context->sample == "S1");
   }
-  CHECK(subjects_for("align").find("align").size() == 3);
-  CHECK(subjects_for("S").find("S").size() == 3);
-  CHECK(subjects_for("nothing").find("nothing").empty());
+  CHECK(subjects_for("align")->find("align").size() == 3);
+  CHECK(subjects_for("S")->find("S").size() == 3);
+  CHECK(subjects_for("nothing")->find("nothing").empty());
 }
 
 TEST_CASE("subjects: a pid is a process with its own findings") {
   for (const char* asked : {"12", "pid:12"}) {
-    const Subjects subjects = subjects_for(asked);
+    const auto made = subjects_for(asked);
+    const Subjects& subjects = *made;
     const auto found = subjects.find(asked);
     REQUIRE(found.size() == 1);
     REQUIRE(found[0].process != nullptr);
@@ -100,11 +103,12 @@ TEST_CASE("subjects: a pid is a process with its own findings") {
     CHECK(subjects.findings_of(found[0]).size() == 1);
     CHECK(subjects.neighbors_of(found[0]).size() == 1);
   }
-  CHECK(subjects_for("99").find("99").empty());
+  CHECK(subjects_for("99")->find("99").empty());
 }
 
 TEST_CASE("subjects: a task has its processes by CPU, the failures that began in them, and who ran beside it") {
-  const Subjects subjects = subjects_for("S1");
+  const auto made = subjects_for("S1");
+  const Subjects& subjects = *made;
   const Subject subject = subjects.find("S1").at(0);
   REQUIRE(subject.scope->largest.size() == 3);
   CHECK(subject.scope->largest[0].process->pid == 13);

@@ -17,7 +17,9 @@
 
 #include <tracer/error.hpp>
 
+#include "base/bounded.hpp"
 #include "base/event_schema.hpp"
+#include "base/heap_bytes.hpp"
 #include "context/task_name.hpp"
 #include "report/json/json_parts.hpp"
 #include "report/json/put_part.hpp"
@@ -87,7 +89,10 @@ std::optional<std::uint64_t> number_in(std::string_view text, int base) {
 class StateTables::Impl {
  public:
   Impl(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording, std::size_t most_bytes_over)
-      : id_(std::move(id)), of_recording_(of_recording), book_(std::move(accounts), {}, most_bytes_over) {
+      : id_(std::move(id)),
+        of_recording_(of_recording),
+        findings_(most_bytes_over, {}, accounts, [](const FindingId& finding, Kept&) { ++finding.rows->dropped; }),
+        book_(std::move(accounts), {}, most_bytes_over) {
     book_.when_gone([this](ScopeId scope, ScopeId into) {
       for (auto& [owner, rows] : owners_) rows.gone(scope, into);
     });
@@ -107,10 +112,10 @@ class StateTables::Impl {
     } else if (kind == EventKind::kProcessStart) {
       // It has no row before it ends or is sampled.
     } else if (as_seen != nullptr) {
-      rows_of(owner, SeenBy::kAll).add(event);
-      rows_of(owner, SeenBy::kOwner).add(*as_seen);
+      add_to(rows_of(owner, SeenBy::kAll), event, owner);
+      add_to(rows_of(owner, SeenBy::kOwner), *as_seen, owner);
     } else {
-      rows_of(owner, SeenBy::kBoth).add(event);
+      add_to(rows_of(owner, SeenBy::kBoth), event, owner);
     }
     if (kind == EventKind::kTaskFinish) book_.finished(*event.get_if<TaskFinish>()->context, false);
     if (kind == EventKind::kRunFinish) book_.finished(*event.get_if<RunFinish>()->context, true);
@@ -123,6 +128,20 @@ class StateTables::Impl {
   /// One reply.
   class Look;
 
+  struct FindingId {
+    StateRows* rows = nullptr;
+    std::uint64_t key = 0;
+    bool operator==(const FindingId&) const = default;
+  };
+  struct FindingIdHash {
+    std::size_t operator()(const FindingId& id) const noexcept {
+      return std::hash<StateRows*>()(id.rows) ^ std::hash<std::uint64_t>()(id.key);
+    }
+  };
+  struct Kept {
+    Event finding;
+    std::uint64_t version = 0;
+  };
   /// Whose a failure is.
   struct Ended {
     Owner owner;
@@ -131,6 +150,12 @@ class StateTables::Impl {
 
   StateRows& rows_of(const Owner& owner, SeenBy seen_by) {
     return owners_.try_emplace({owner, seen_by}, book_, versions_, of_recording_).first->second;
+  }
+  void add_to(StateRows& rows, const Event& event, const Owner& owner) {
+    const auto* finding = event.get_if<Finding>();
+    if (finding == nullptr) return rows.add(event);
+    const FindingId id{&rows, static_cast<std::uint64_t>(finding->finding_key)};
+    if (findings_.put(id, owner, sizeof *finding + heap_bytes(*finding), {event, ++versions_}) == nullptr) ++rows.dropped;
   }
   void judge(const Event& event, const Owner& owner, const Event* as_seen) {
     if (const auto* start = event.get_if<ProcessStart>()) chains_.saw(start->process);
@@ -162,6 +187,7 @@ class StateTables::Impl {
   std::uint64_t versions_ = 0;
   std::map<std::pair<Owner, SeenBy>, StateRows> owners_;
   std::map<std::string, std::uint64_t> losses_of_all_;
+  Bounded<FindingId, Kept, FindingIdHash> findings_;
   Book book_;
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
 };
@@ -252,10 +278,12 @@ class StateTables::Impl::Look {
           if (StateRow* const part = other->find(row->level, row->scope->id, step))
             change.parts.emplace_back(other, part);
       }
-      if (!wanted_.has("findings")) continue;
-      for (const auto& [version, finding] : owner->findings_since(since_))
-        changes_.push_back({version, 3, {}, finding});
     }
+    if (wanted_.has("findings"))
+      state_.findings_.each([this](const FindingId& id, const Kept& kept) {
+        if (kept.version > since_ && std::find(seen_.begin(), seen_.end(), id.rows) != seen_.end())
+          changes_.push_back({kept.version, 3, {}, kept.finding.get_if<Finding>()});
+      });
     for (auto& [id, change] : rows) changes_.push_back(std::move(change));
     std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.version < b.version; });
   }
@@ -302,7 +330,7 @@ class StateTables::Impl::Look {
       set_peak(sums, peak);
     }
     ReportRow row = report_row(sums, lack);
-    if (first.tasks) row.tasks = Figure{first.tasks->count, Bound::kExact};
+    if (first.tasks) row.tasks = Figure{first.tasks->size(), Bound::kExact};
     json.object([&] {
       json.put("id", id_of(first));
       if (first.run != nullptr && wanted_.has_field("in")) json.put("in", id_of(*first.run));

@@ -11,8 +11,6 @@
 namespace tracer::internal {
 namespace {
 
-std::uint64_t number_of_key(const std::optional<Key>& key) { return key ? static_cast<std::uint64_t>(*key) : 0; }
-
 std::string path_name(const Context& context) {
   std::string name = task_name(context);
   return name.empty() ? "?" : name;
@@ -20,32 +18,38 @@ std::string path_name(const Context& context) {
 
 }  // namespace
 
-RunPaths::Run* RunPaths::run_of(const Context& context) {
-  const std::uint64_t key = number_of_key(context.run_key);
-  if (key == 0) return nullptr;
-  const auto known = runs_.find(key);
+RunPaths::RunPaths(Book& book) : book_(book) {
+  book_.when_gone([this](ScopeId id, ScopeId into) { gone(id, into); });
+}
+
+RunPaths::Run* RunPaths::run_of(ScopeId id) {
+  if (id == ScopeId::kNone) return nullptr;
+  const auto known = runs_.find(id);
   if (known != runs_.end()) return &known->second;
   if (runs_.size() >= kMostRuns) forget_oldest_run();
-  return runs_.size() >= kMostRuns ? nullptr : &runs_[key];
+  return runs_.size() >= kMostRuns ? nullptr : &runs_[id];
 }
 
 /// Null: there is no place for it.
 RunPaths::Task* RunPaths::task_of(const Context& context, std::uint64_t begin_ns) {
-  const std::uint64_t key = number_of_key(context.task_key);
-  if (key == 0) return nullptr;
-  if (const auto known = places_.find(key); known != places_.end()) {
-    const auto run = runs_.find(known->second.run);
-    return run == runs_.end() ? nullptr : &run->second.tasks.at(known->second.id);
+  if (!context.task_key) return nullptr;
+  book_.make(context, true);
+  const Book::ScopePtr scope = book_.make(context, false);
+  if (!scope) return nullptr;
+  if (const auto known = run_of_task_.find(scope->id); known != run_of_task_.end()) {
+    const auto run = runs_.find(known->second);
+    return run == runs_.end() ? nullptr : &run->second.tasks.at(scope->id);
   }
-  if (places_.size() >= kMostTasks) forget_oldest_run();
-  Run* const run = run_of(context);
+  if (run_of_task_.size() >= kMostTasks) forget_oldest_run();
+  const ScopeId run_id = book_.id_of(context, true);
+  Run* const run = run_of(run_id);
   if (run == nullptr) return nullptr;
-  if (places_.size() >= kMostTasks) {
+  if (run_of_task_.size() >= kMostTasks) {
     run->is_whole = false;
     return nullptr;
   }
-  places_.emplace(key, Place{number_of_key(context.run_key), next_});
-  return &run->tasks.emplace(next_++, Task{*context.task_key, path_name(context), begin_ns, begin_ns}).first->second;
+  run_of_task_.emplace(scope->id, run_id);
+  return &run->tasks.emplace(scope->id, Task{path_name(context), begin_ns, begin_ns}).first->second;
 }
 
 void RunPaths::forget_oldest_run() {
@@ -55,10 +59,10 @@ void RunPaths::forget_oldest_run() {
   if (oldest.empty()) return;
   for (const auto& [id, task] : oldest.mapped().tasks) {
     needs_ -= task.needs.size();
-    places_.erase(static_cast<std::uint64_t>(task.key));
+    run_of_task_.erase(id);
   }
   for (auto file = files_.begin(); file != files_.end();) {
-    std::erase_if(file->second.writers, [&](const Place& writer) { return writer.run == oldest.key(); });
+    std::erase_if(file->second.writers, [&](ScopeId writer) { return oldest.mapped().tasks.contains(writer); });
     file = file->second.writers.empty() ? files_.erase(file) : std::next(file);
   }
 }
@@ -69,17 +73,21 @@ void RunPaths::used(const FileUse& use) {
   if (!use.inode || !use.path || !context.task_key) return;
   Task* const task = task_of(context, use.process->start_ns);
   if (task == nullptr) return;
-  const Place own = places_.at(number_of_key(context.task_key));
+  const ScopeId own = book_.id_of(context, false);
+  const auto is_of_run = [&](ScopeId writer) {
+    const auto run = run_of_task_.find(writer);
+    return run != run_of_task_.end() && run->second == run_of_task_.at(own);
+  };
   const FileId id{use.device.value_or(0), *use.inode};
   const auto known = files_.find(id);
   // The inode of a file that is gone is given again.
   const std::size_t path_hash = std::hash<std::string>{}(*use.path);
   const bool is_other = known != files_.end() && use.created && known->second.path_hash != path_hash;
   if (use.opened_to_read && known != files_.end() && !is_other) {
-    for (const Place& writer : known->second.writers) {
-      if (writer.run != own.run || writer.id == own.id || needs_ >= kMostNeeds) continue;
-      if (std::find(task->needs.begin(), task->needs.end(), writer.id) != task->needs.end()) continue;
-      task->needs.push_back(writer.id);
+    for (const ScopeId writer : known->second.writers) {
+      if (writer == own || needs_ >= kMostNeeds || !is_of_run(writer)) continue;
+      if (std::find(task->needs.begin(), task->needs.end(), writer) != task->needs.end()) continue;
+      task->needs.push_back(writer);
       ++needs_;
     }
   }
@@ -87,61 +95,40 @@ void RunPaths::used(const FileUse& use) {
   File& file = files_[id];
   if (is_other) file.writers.clear();
   file.path_hash = path_hash;
-  const bool is_known = std::any_of(file.writers.begin(), file.writers.end(),
-                                    [&](const Place& writer) { return writer.run == own.run && writer.id == own.id; });
-  if (is_known) return;
+  if (std::find(file.writers.begin(), file.writers.end(), own) != file.writers.end()) return;
   if (file.writers.size() >= kMostWriters) file.writers.erase(file.writers.begin());
   file.writers.push_back(own);
 }
 
-void RunPaths::rename_task(std::uint64_t from, std::uint64_t to, const Context& after) {
-  auto node = places_.extract(from);
-  if (node.empty()) return;
-  const auto run = runs_.find(node.mapped().run);
-  if (run != runs_.end()) {
-    Task& task = run->second.tasks.at(node.mapped().id);
-    task.key = Key{to};
-    task.name = path_name(after);
+/// Two runs, or tasks, turned out to be one, or the book had no more room.
+void RunPaths::gone(ScopeId id, ScopeId into) {
+  if (auto run = runs_.extract(id)) {
+    for (const auto& [task, each] : run.mapped().tasks) {
+      if (into != ScopeId::kNone) {
+        run_of_task_[task] = into;
+        continue;
+      }
+      needs_ -= each.needs.size();
+      run_of_task_.erase(task);
+    }
+    if (into == ScopeId::kNone) return;
+    Run& same = runs_[into];
+    same.tasks.merge(run.mapped().tasks);
+    same.is_whole = same.is_whole && run.mapped().is_whole;
+    return;
   }
-  node.key() = to;
-  // Two that turn out to be one: it has been added to its run before.
-  const auto result = places_.insert(std::move(node));
-  if (result.inserted || run == runs_.end()) return;
-  const auto same = run->second.tasks.find(result.node.mapped().id);
-  needs_ -= same->second.needs.size();
-  run->second.tasks.erase(same);
-}
-
-void RunPaths::rename_run(std::uint64_t from, std::uint64_t to) {
-  auto node = runs_.extract(from);
-  if (node.empty()) return;
-  const auto known = runs_.find(to);
-  if (known == runs_.end()) {
-    node.key() = to;
-    if (runs_.insert(std::move(node)).position->second.finished) finished_.push_back(to);
-  } else {
-    known->second.tasks.merge(node.mapped().tasks);
-    known->second.is_whole = known->second.is_whole && node.mapped().is_whole;
+  const auto run_id = run_of_task_.extract(id);
+  if (!run_id) return;
+  Run& run = runs_.at(run_id.mapped());
+  auto task = run.tasks.extract(id);
+  if (into == ScopeId::kNone) run.is_whole = false;
+  if (into == ScopeId::kNone || run_of_task_.contains(into)) {
+    needs_ -= task.mapped().needs.size();
+    return;
   }
-  for (auto& [key, place] : places_)
-    if (place.run == from) place.run = to;
-  for (auto& [id, file] : files_)
-    for (Place& writer : file.writers)
-      if (writer.run == from) writer.run = to;
-}
-
-void RunPaths::renamed(const ContextChange& change) {
-  if (change.pid) return;
-  const std::uint64_t run = number_of_key(change.after->run_key);
-  const std::uint64_t task = number_of_key(change.after->task_key);
-  if (change.old_run_key && run != 0 && *change.old_run_key != *change.after->run_key)
-    rename_run(number_of_key(change.old_run_key), run);
-  if (change.old_task_key && task != 0 && *change.old_task_key != *change.after->task_key) {
-    rename_task(number_of_key(change.old_task_key), task, *change.after);
-  } else if (const auto known = places_.find(task); known != places_.end()) {
-    const auto in = runs_.find(known->second.run);
-    if (in != runs_.end()) in->second.tasks.at(known->second.id).name = path_name(*change.after);
-  }
+  run_of_task_.emplace(into, run_id.mapped());
+  task.key() = into;
+  run.tasks.insert(std::move(task));
 }
 
 void RunPaths::add(const Event& event) {
@@ -157,24 +144,27 @@ void RunPaths::add(const Event& event) {
     task->end_ns = finish->end_ns;
     task->finished = true;
   } else if (const auto* over = event.get_if<RunFinish>()) {
-    const auto run = runs_.find(number_of_key(over->context->run_key));
+    const auto run = runs_.find(book_.id_of(*over->context, true));
     if (run == runs_.end()) return;
     run->second.without_task_ns = over->without_task_ns;
     if (!std::exchange(run->second.finished, true)) finished_.push_back(run->first);
   } else if (const auto* change = event.get_if<ContextChange>()) {
-    renamed(*change);
+    const auto run = run_of_task_.find(book_.id_of(*change->after, false));
+    if (!change->pid && run != run_of_task_.end())
+      runs_.at(run->second).tasks.at(run->first).name = path_name(*change->after);
   }
 }
 
 std::optional<CriticalPath> RunPaths::path_of(Key key) const {
-  const auto run = runs_.find(static_cast<std::uint64_t>(key));
+  const Book::ScopePtr scope = book_.find_key(static_cast<std::uint64_t>(key));
+  const auto run = scope ? runs_.find(scope->id) : runs_.end();
   if (run == runs_.end() || run->second.tasks.empty() || !run->second.is_whole) return std::nullopt;
-  std::vector<const Task*> tasks;
+  std::vector<std::pair<ScopeId, const Task*>> tasks;
   std::vector<TaskSpan> spans;
-  std::unordered_map<Id, std::size_t> at;
+  std::unordered_map<ScopeId, std::size_t> at;
   for (const auto& [id, task] : run->second.tasks) {
     at.emplace(id, tasks.size());
-    tasks.push_back(&task);
+    tasks.emplace_back(id, &task);
     spans.push_back({task.begin_ns, task.finished ? task.end_ns : std::max(task.begin_ns, last_ns_)});
   }
   // Each has written one file, which stands for all that it wrote.
@@ -182,16 +172,18 @@ std::optional<CriticalPath> RunPaths::path_of(Key key) const {
   for (const auto& [id, task] : run->second.tasks) {
     const std::size_t own = at.at(id);
     files.push_back({own, own, false, true});
-    for (const Id need : task.needs)
+    for (const ScopeId need : task.needs)
       if (const auto writer = at.find(need); writer != at.end()) files.push_back({own, writer->second, true, false});
   }
   const LongestPath longest = path_by_files(spans, files);
   CriticalPath path;
   path.run_key = key;
   path.without_task_ns = run->second.without_task_ns;
-  for (const std::size_t place : longest.tasks)
+  for (const std::size_t place : longest.tasks) {
+    const auto& [id, task] = tasks[place];
     path.tasks.push_back(
-        {tasks[place]->key, tasks[place]->name, spans[place].begin_ns, spans[place].end_ns, tasks[place]->finished});
+        {Key{book_.find(id)->key}, task->name, spans[place].begin_ns, spans[place].end_ns, task->finished});
+  }
   path.at_least_ns = longest.length_ns;
   path.at_most_ns = path_by_times(spans).length_ns;
   path.by_files = path.tasks.size() > 1;
@@ -199,9 +191,9 @@ std::optional<CriticalPath> RunPaths::path_of(Key key) const {
 }
 
 std::vector<CriticalPath> RunPaths::paths() const {
-  std::vector<std::pair<Id, Key>> keys;
-  for (const auto& [key, run] : runs_)
-    if (!run.tasks.empty()) keys.emplace_back(run.tasks.begin()->first, Key{key});
+  std::vector<std::pair<ScopeId, Key>> keys;
+  for (const auto& [id, run] : runs_)
+    if (!run.tasks.empty()) keys.emplace_back(run.tasks.begin()->first, Key{book_.find(id)->key});
   std::sort(keys.begin(), keys.end());
   std::vector<CriticalPath> all;
   for (const auto& [first, key] : keys)

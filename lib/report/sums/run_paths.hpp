@@ -14,6 +14,8 @@
 
 #include <tracer/summary.hpp>
 
+#include "state/book.hpp"
+
 namespace tracer::internal {
 
 /// Which tasks of runs needed which others, by the files that these had written, and so the critical path of each run.
@@ -21,6 +23,11 @@ namespace tracer::internal {
 /// finds none, no path is known. Runs that finished first make room.
 class RunPaths {
  public:
+  /// `book` has seen each event before, and outlives this.
+  explicit RunPaths(Book& book);
+  RunPaths(const RunPaths&) = delete;
+  RunPaths& operator=(const RunPaths&) = delete;
+
   void add(const Event& event);
   /// Absent: it has no tasks, or not all of them are known.
   std::optional<CriticalPath> path_of(Key run) const;
@@ -34,45 +41,37 @@ class RunPaths {
   static constexpr std::size_t kMostWriters = 8;  ///< Of one file: the last ones.
   static constexpr std::size_t kMostNeeds = 262'144;
 
-  using Id = std::uint32_t;  ///< Of a task; in the order in which they began.
   struct Task {
-    Key key = {};
     std::string name = {};
     std::uint64_t begin_ns = 0;
     std::uint64_t end_ns = 0;
     bool finished = false;
-    std::vector<Id> needs = {};  ///< Those that had written a file that it read, before it did.
+    std::vector<ScopeId> needs = {};  ///< Those that had written a file that it read, before it did.
   };
   struct Run {
-    std::map<Id, Task> tasks = {};
+    std::map<ScopeId, Task> tasks = {};  ///< In the order in which they began.
     bool is_whole = true;  ///< All of its tasks are there.
     bool finished = false;
     std::optional<std::uint64_t> without_task_ns = {};
   };
-  struct Place {
-    std::uint64_t run = 0;
-    Id id = 0;
-  };
   struct File {
     std::size_t path_hash = 0;
-    std::vector<Place> writers = {};
+    std::vector<ScopeId> writers = {};
   };
   using FileId = std::pair<std::uint64_t, std::uint64_t>;  ///< Device and inode.
 
-  Run* run_of(const Context& context);
+  Run* run_of(ScopeId id);
   Task* task_of(const Context& context, std::uint64_t begin_ns);
   void used(const FileUse& use);
-  void renamed(const ContextChange& change);
-  void rename_task(std::uint64_t from, std::uint64_t to, const Context& after);
-  void rename_run(std::uint64_t from, std::uint64_t to);
+  void gone(ScopeId id, ScopeId into);
   void forget_oldest_run();
 
-  std::unordered_map<std::uint64_t, Run> runs_;      ///< By key.
-  std::unordered_map<std::uint64_t, Place> places_;  ///< Of tasks, by key.
-  std::map<FileId, File> files_;                     ///< That tasks wrote.
-  std::deque<std::uint64_t> finished_;               ///< Keys of runs, the oldest first.
+  Book& book_;
+  std::unordered_map<ScopeId, Run> runs_;
+  std::unordered_map<ScopeId, ScopeId> run_of_task_;
+  std::map<FileId, File> files_;  ///< That tasks wrote.
+  std::deque<ScopeId> finished_;  ///< Runs, the oldest first.
   std::size_t needs_ = 0;
-  Id next_ = 0;
   std::uint64_t last_ns_ = 0;
 };
 

@@ -33,7 +33,9 @@ class Summary::Impl {
   SummaryRow total() const;
 
   internal::PipeGraph pipes;
-  internal::RunPaths paths;
+  internal::Book book{std::make_shared<internal::Accounts>(), {}, internal::Book::kMostBytesOfRecording,
+                      internal::Book::kMostBytesOfRecording};
+  internal::RunPaths paths{book};
   internal::FindingList findings;
   internal::CgroupPeaks cgroups;
   internal::Touched touched;
@@ -124,6 +126,7 @@ void Summary::Impl::add_own_work(const OwnWork& work) {
 
 void Summary::Impl::add(const Event& event) {
   with_living_.reset();
+  if (const auto* change = event.get_if<ContextChange>()) book.saw(*change);
   paths.add(event);
   if (const auto* start = event.get_if<ProcessStart>()) {
     chains_.saw(start->process);

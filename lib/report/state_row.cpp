@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/state_row.hpp"
+
+#include <fmt/format.h>
+
+namespace tracer::internal {
+
+std::string id_of(const StateRow& row) {
+  const auto number = static_cast<std::uint64_t>(row.scope->id);
+  return row.level == SummaryLevel::kStep ? fmt::format("{}/{}", number, row.step) : fmt::format("{}", number);
+}
+
+void TasksBelow::join(StateRow& task) {
+  (task.is_over ? over_ : open_).insert(&task);
+  if (task.is_over) stale_ = true;
+}
+
+void TasksBelow::leave(StateRow& task) {
+  open_.erase(&task);
+  if (over_.erase(&task) != 0) stale_ = true;
+}
+
+void TasksBelow::close(StateRow& task) {
+  open_.erase(&task);
+  over_.insert(&task);
+  add_sums(sums_.sums, task.sums);
+  sums_.largest = larger(sums_.largest, task.sums.memory.peak());
+}
+
+void TasksBelow::open(StateRow& task) {
+  over_.erase(&task);
+  open_.insert(&task);
+  stale_ = true;
+}
+
+void TasksBelow::drop(StateRow& task) {
+  add_sums(dropped_, task.sums);
+  if (open_.erase(&task) != 0) add_sums(sums_.sums, task.sums);
+  over_.erase(&task);
+}
+
+void TasksBelow::add_dropped(const TasksBelow& other) {
+  add_sums(dropped_, other.dropped_);
+  stale_ = true;
+}
+
+const TasksBelow::Over& TasksBelow::over() {
+  if (!stale_) return sums_;
+  stale_ = false;
+  sums_ = {dropped_, std::nullopt};
+  for (const StateRow* const task : over_) {
+    add_sums(sums_.sums, task->sums);
+    sums_.largest = larger(sums_.largest, task->sums.memory.peak());
+  }
+  return sums_;
+}
+
+std::vector<StateRow*> TasksBelow::all() const {
+  std::vector<StateRow*> tasks(open_.begin(), open_.end());
+  tasks.insert(tasks.end(), over_.begin(), over_.end());
+  return tasks;
+}
+
+}  // namespace tracer::internal
