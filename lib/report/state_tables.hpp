@@ -20,9 +20,14 @@ namespace tracer::internal {
 /// its processes, files and peers. Kept as events come, so that a look costs what has changed. Any thread.
 class StateTables {
  public:
+  /// That one reply has.
+  static constexpr std::size_t kMostFindings = 4096;
+  static constexpr std::size_t kMostBytesOfFindings = 2u << 20;
+
   /// `id`: of these tables alone, so that nobody goes on with what others said.
   /// `of_recording`: files and peers are kept of all runs and tasks, not only of those that were asked for before.
-  /// `most_bytes_over`: for rows of runs and tasks that are over; the oldest are dropped, and counted.
+  /// `most_bytes_over`: for rows of runs and tasks that are over, and half as much for findings; who holds most
+  /// loses the oldest.
   explicit StateTables(std::string id, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
                        bool of_recording = false, std::size_t most_bytes_over = 64u << 20);
   ~StateTables();
@@ -33,6 +38,9 @@ class StateTables {
   /// One JSON object of at most 1 MiB, of what these owners may see; absent: of all. Throws Error(kInvalidArgument): no
   /// such row or field, or a key that is none.
   std::string json(const StateQuery& query, const std::optional<std::vector<uid_t>>& owners = std::nullopt) const;
+
+  /// Likewise, the last state of the findings since then: the newest that fit into one reply, the oldest of them first.
+  std::vector<Finding> findings(std::uint64_t since_ns, const std::optional<std::vector<uid_t>>& owners) const;
 
  private:
   class Impl;

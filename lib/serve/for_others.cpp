@@ -147,15 +147,6 @@ class Mask {
 
 }  // namespace
 
-std::vector<Finding> for_sight(std::vector<Finding> findings, const Sight& sight, const Ownership& ownership) {
-  if (sight.all) return findings;
-  for (Finding& finding : findings) {
-    const auto shows = [&](uid_t uid) { return !Mask({Audience::kOwner, uid}, ownership).hidden(finding); };
-    if (std::none_of(sight.owners.begin(), sight.owners.end(), shows)) finding = without_paths(std::move(finding));
-  }
-  return findings;
-}
-
 Event for_owner(const Event& event, const Owner& owner, bool changed_user, const Ownership& ownership) {
   if (owner.audience != Audience::kOwner) return event;
   Event result = event;

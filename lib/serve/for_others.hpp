@@ -15,8 +15,6 @@ namespace tracer::internal {
 /// as another user, without the context of another user's run or task, and without the program that the process ran
 /// before it became this user's. `changed_user`: as Ownership::changed_user() of this event.
 Event for_owner(const Event& event, const Owner& owner, bool changed_user, const Ownership& ownership);
-/// Likewise, of findings that who sees these owners' events may see.
-std::vector<Finding> for_sight(std::vector<Finding> findings, const Sight& sight, const Ownership& ownership);
 /// `ownership`: it has just said who the owner is.
 inline Event for_owner(const Event& event, const Owner& owner, const Ownership& ownership) {
   return for_owner(event, owner, ownership.changed_user(), ownership);

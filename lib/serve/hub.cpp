@@ -15,14 +15,13 @@
 
 namespace tracer::internal {
 
-/// For rows of what is over: as much as is kept of it for findings.
-constexpr std::size_t kMostBytesOfState = 4u << 20;
+/// For rows of what is over, and half as much for findings.
+constexpr std::size_t kMostBytesOfState = 6u << 20;
 
 Hub::Hub(HostInfo host, ServeLimits limits, Ownership ownership, std::shared_ptr<Accounts> accounts)
     : host_(std::move(host)),
       limits_(limits),
       ownership_(std::move(ownership)),
-      findings_(accounts),
       state_(std::make_shared<StateTables>(to_string(Key{random_number()}), std::move(accounts), false,
                                            kMostBytesOfState)) {}
 
@@ -111,7 +110,6 @@ RecentEvents::Judged Hub::judged(const Event& event) {
 void Hub::deliver(const RecentEvents::Judged& judged, Clock::time_point now) {
   const Event& event = judged.event;
   const Owner& owner = judged.owner;
-  if (event.kind() == EventKind::kFinding) findings_.note(event, owner);
   const Event masked = for_owner(event, owner, judged.changed_user, ownership_);
   const auto uid = owner.audience == Audience::kOwner ? std::optional(owner.uid) : std::nullopt;
   state_->add(event, uid, body_of(masked) == body_of(event) ? nullptr : &masked);

@@ -24,7 +24,6 @@
 #include "serve/event_frame.hpp"
 #include "serve/filtered.hpp"
 #include "serve/for_others.hpp"
-#include "serve/restart_findings.hpp"
 #include "serve/limits.hpp"
 #include "serve/outbox.hpp"
 #include "serve/ownership.hpp"
@@ -115,7 +114,7 @@ class Hub {
 
   /// The last state of those that this sight may see.
   std::vector<Finding> findings(const Sight& sight, std::uint64_t since_ns) const {
-    return for_sight(findings_.seen_by(sight, since_ns), sight, ownership_);
+    return state_->findings(since_ns, sight.all ? std::nullopt : std::optional(sight.owners));
   }
   /// Of what was delivered. Any thread.
   std::shared_ptr<const StateTables> state() const noexcept { return state_; }
@@ -202,7 +201,6 @@ class Hub {
   std::unordered_map<uid_t, std::vector<Place*>> viewers_of_owner_;
   std::vector<Place*> viewers_of_all_;
   std::set<ViewerKey> changed_;  ///< Since take_changed().
-  KeptFindings findings_;
   const std::shared_ptr<StateTables> state_;
   std::vector<Event> passed_;              ///< By one filter, of one event.
   std::map<uid_t, CpuShares::Time> used_;  ///< Since take_used().

@@ -21,8 +21,8 @@
 #include "builders.hpp"
 #include "serve/charges.hpp"
 #include "serve/for_others.hpp"
+#include "report/state_tables.hpp"
 #include "serve/hub.hpp"
-#include "serve/restart_findings.hpp"
 #include "serve/listener.hpp"
 #include "serve/outbox.hpp"
 #include "serve/own_things.hpp"
@@ -597,7 +597,7 @@ TEST_CASE("findings are kept in their last state, for who may see them") {
   Finding finding;
   finding.subject = "task";
   finding.context = std::make_shared<const Context>(context);
-  for (std::uint64_t i = 1; i <= KeptFindings::kMostSeen + 10; ++i) {
+  for (std::uint64_t i = 1; i <= StateTables::kMostFindings + 10; ++i) {
     finding.finding_key = Key{i};
     finding.time_ns = i;
     hub.deliver(std::vector<Event>{Event(finding)}, Clock::now());
@@ -607,31 +607,37 @@ TEST_CASE("findings are kept in their last state, for who may see them") {
   hub.deliver(std::vector<Event>{Event(finding)}, Clock::now());
   const std::vector<Finding> seen = hub.findings(kAliceSees, 0);
   CHECK(seen.size() > 1000);
-  CHECK(seen.size() <= KeptFindings::kMostSeen);
+  CHECK(seen.size() <= StateTables::kMostFindings);
   CHECK(seen.back().state == "closed");
   CHECK(hub.findings(kAliceSees, 1u << 20).size() == 1);
   CHECK(hub.findings(kBobSees, 0).empty());
+  // Of a file that another user opened.
+  finding.time_ns = 2u << 20;
+  finding.evidence = {{"path", {}, {}, "/secret/file"}, {"euid", 0, {}, {}}};
+  hub.deliver(std::vector<Event>{Event(finding)}, Clock::now());
+  CHECK(hub.findings(kAliceSees, 2u << 20).at(0).evidence[0].text == "***");
+  CHECK(hub.findings({.all = true}, 2u << 20).at(0).evidence[0].text == "/secret/file");
 }
 
 TEST_CASE("one user's findings push out nobody else's, and all together are bounded by their bytes") {
+  constexpr std::size_t kMost = 12u << 20;
   const auto accounts = std::make_shared<Accounts>();
-  KeptFindings findings(accounts);
+  StateTables state("s", accounts, false, kMost);
   const auto note = [&](std::uint64_t key, uid_t uid, std::size_t bytes) {
     Finding finding;
     finding.finding_key = Key{key};
     finding.time_ns = key;
     finding.text = std::string(bytes, 'x');
-    findings.note(Event(finding), {Audience::kOwner, uid});
+    state.add(Event(finding), uid);
   };
   note(1, kBob, 10);
   for (std::uint64_t i = 2; i <= 3000; ++i) note(i, kAlice, 16u << 10);
-  REQUIRE(findings.seen_by(kBobSees, 0).size() == 1);
-  CHECK(findings.size() < 1000);
-  CHECK(accounts->all().at(kAlice).bytes <= KeptFindings::kMostBytes);
+  REQUIRE(state.findings(0, {{kBob}}).size() == 1);
+  CHECK(accounts->all().at(kAlice).bytes <= kMost / 2);
   // The newest, as far as they fit into one reply.
-  const std::vector<Finding> seen = findings.seen_by(kAliceSees, 0);
+  const std::vector<Finding> seen = state.findings(0, {{kAlice}});
   CHECK(seen.back().time_ns == 3000);
-  CHECK(seen.size() < findings.size());
+  CHECK(seen.size() * (16u << 10) < StateTables::kMostBytesOfFindings);
   CHECK(seen.front().time_ns == 3000 - seen.size() + 1);
 }
 

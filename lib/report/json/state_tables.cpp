@@ -19,7 +19,6 @@
 
 #include "base/bounded.hpp"
 #include "base/event_schema.hpp"
-#include "base/heap_bytes.hpp"
 #include "context/task_name.hpp"
 #include "report/json/json_parts.hpp"
 #include "report/json/put_part.hpp"
@@ -59,6 +58,11 @@ std::string name_of(const StateRow& row) {
   return name.empty() ? process_name(*row.context) : name;
 }
 
+bool is_seen(const Owner& owner, SeenBy seen_by, const Viewer& viewer) {
+  if (!viewer) return seen_by != SeenBy::kOwner;
+  return owner && seen_by != SeenBy::kAll && std::find(viewer->begin(), viewer->end(), *owner) != viewer->end();
+}
+
 /// What is wanted, looked up once.
 struct Wanted {
   explicit Wanted(const StateQuery& query) : fields(query.fields.begin(), query.fields.end()) {
@@ -91,7 +95,7 @@ class StateTables::Impl {
   Impl(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording, std::size_t most_bytes_over)
       : id_(std::move(id)),
         of_recording_(of_recording),
-        findings_(most_bytes_over, {}, accounts, [](const FindingId& finding, Kept&) { ++finding.rows->dropped; }),
+        findings_(most_bytes_over / 2, {}, accounts, [](const FindingId& finding, Kept&) { ++finding.rows->dropped; }),
         book_(std::move(accounts), {}, most_bytes_over) {
     book_.when_gone([this](ScopeId scope, ScopeId into) {
       for (auto& [owner, rows] : owners_) rows.gone(scope, into);
@@ -123,6 +127,7 @@ class StateTables::Impl {
   }
 
   std::string json(const StateQuery& query, const Viewer& viewer);
+  std::vector<Finding> findings(std::uint64_t since_ns, const Viewer& viewer) const;
 
  private:
   /// One reply.
@@ -155,7 +160,7 @@ class StateTables::Impl {
     const auto* finding = event.get_if<Finding>();
     if (finding == nullptr) return rows.add(event);
     const FindingId id{&rows, static_cast<std::uint64_t>(finding->finding_key)};
-    if (findings_.put(id, owner, sizeof *finding + heap_bytes(*finding), {event, ++versions_}) == nullptr) ++rows.dropped;
+    if (findings_.put(id, owner, event.charge_bytes(), {event, ++versions_}) == nullptr) ++rows.dropped;
   }
   void judge(const Event& event, const Owner& owner, const Event* as_seen) {
     if (const auto* start = event.get_if<ProcessStart>()) chains_.saw(start->process);
@@ -238,10 +243,6 @@ class StateTables::Impl::Look {
     const Finding* finding = nullptr;
   };
 
-  static bool is_seen(const Owner& owner, SeenBy seen_by, const Viewer& viewer) {
-    if (!viewer) return seen_by != SeenBy::kOwner;
-    return owner && seen_by != SeenBy::kAll && std::find(viewer->begin(), viewer->end(), *owner) != viewer->end();
-  }
   std::uint64_t version_in(std::string_view since) const {
     const std::string& id = state_.id_;
     if (since.size() <= id.size() || !since.starts_with(id) || since[id.size()] != '.') return 0;
@@ -439,6 +440,31 @@ std::string StateTables::Impl::json(const StateQuery& query, const Viewer& viewe
   return Look(*this, query, wanted, viewer).json();
 }
 
+std::vector<Finding> StateTables::Impl::findings(std::uint64_t since_ns, const Viewer& viewer) const {
+  const std::lock_guard lock(mutex_);
+  std::set<const StateRows*> seen_rows;
+  for (const auto& [whose, rows] : owners_)
+    if (is_seen(whose.first, whose.second, viewer)) seen_rows.insert(&rows);
+  std::vector<const Event*> seen;
+  findings_.each([&](const FindingId& id, const Kept& kept) {
+    if (kept.finding.time_ns() >= since_ns && seen_rows.contains(id.rows)) seen.push_back(&kept.finding);
+  });
+  const auto when = [](const Event* event) {
+    return std::pair(event->time_ns(), static_cast<std::uint64_t>(event->get_if<Finding>()->finding_key));
+  };
+  std::sort(seen.begin(), seen.end(), [&](const Event* one, const Event* other) { return when(one) < when(other); });
+  std::size_t bytes = 0;
+  auto first = seen.end();
+  while (first != seen.begin() && static_cast<std::size_t>(seen.end() - first) < kMostFindings) {
+    bytes += (*std::prev(first))->charge_bytes();
+    if (bytes > kMostBytesOfFindings) break;
+    --first;
+  }
+  std::vector<Finding> findings;
+  for (; first != seen.end(); ++first) findings.push_back(*(*first)->get_if<Finding>());
+  return findings;
+}
+
 StateTables::StateTables(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording,
                          std::size_t most_bytes_over)
     : impl_(std::make_unique<Impl>(std::move(id), std::move(accounts), of_recording, most_bytes_over)) {}
@@ -450,6 +476,11 @@ void StateTables::add(const Event& event, const std::optional<uid_t>& owner, con
 
 std::string StateTables::json(const StateQuery& query, const std::optional<std::vector<uid_t>>& owners) const {
   return impl_->json(query, owners);
+}
+
+std::vector<Finding> StateTables::findings(std::uint64_t since_ns,
+                                           const std::optional<std::vector<uid_t>>& owners) const {
+  return impl_->findings(since_ns, owners);
 }
 
 }  // namespace tracer::internal
