@@ -111,7 +111,7 @@ class LineageBuilder {
   std::vector<LineageTask> tasks_;
   Book book_{std::make_shared<Accounts>(), {}, Book::kMostBytesOfRecording, Book::kMostBytesOfRecording};
   std::unordered_map<ScopeId, std::size_t> task_places_;  ///< Of kNone: what is in no run.
-  std::vector<const std::string*> paths_;  ///< Keys of path_places_.
+  std::vector<const std::string*> paths_;                 ///< Keys of path_places_.
   std::size_t path_bytes_ = 0;
   std::map<std::string, std::size_t> path_places_;
   std::vector<Use> uses_;

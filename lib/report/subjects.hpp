@@ -148,8 +148,8 @@ class Subjects {
   std::optional<std::uint32_t> pid_;
   Book book_{std::make_shared<Accounts>(), {}, Book::kMostBytesOfRecording, Book::kMostBytesOfRecording};
   std::unordered_map<ScopeId, SubjectScope> scopes_;
-  std::map<std::uint32_t, SubjectProcess> living_;                          ///< By pid, as sampled last.
-  std::vector<SubjectProcess> of_pid_;                                      ///< Those that had it, one after the other.
+  std::map<std::uint32_t, SubjectProcess> living_;                    ///< By pid, as sampled last.
+  std::vector<SubjectProcess> of_pid_;                                ///< Those that had it, one after the other.
   std::unordered_map<ScopeId, std::vector<FailedProcess>> failures_;  ///< Of finished scopes.
   std::vector<DeviceUse> devices_;
   RunPaths paths_{book_};

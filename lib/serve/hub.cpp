@@ -16,7 +16,7 @@
 namespace tracer::internal {
 
 /// For rows of what is over, and half as much for findings.
-constexpr std::size_t kMostBytesOfState = 6u << 20;
+constexpr std::size_t kMostBytesOfState = 4u << 20;
 
 Hub::Hub(HostInfo host, ServeLimits limits, Ownership ownership, std::shared_ptr<Accounts> accounts)
     : host_(std::move(host)),

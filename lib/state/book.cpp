@@ -82,6 +82,8 @@ void Book::forget_name(const Scope& scope) {
 void Book::name(const ScopePtr& task, const Context& context) {
   std::string name = name_of(context, name_within(context));
   if (name == task->name) return;
+  // It stands twice.
+  if (name.size() > task->name.size() && !charge(*task, 2 * (name.size() - task->name.size()))) return;
   forget_name(*task);
   task->name = std::move(name);
   by_name_[task->name] = task;

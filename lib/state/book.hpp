@@ -76,7 +76,8 @@ class Book {
   void finished(const Context& context, bool is_run);
   /// Something lives in it again.
   void reopen(Scope& scope);
-  /// What a consumer keeps of it takes so many bytes more. Another scope may be dropped for it. False: there is no room.
+  /// What a consumer keeps of it takes so many bytes more. Another scope may be dropped for it. False: there is no
+  /// room.
   bool charge(Scope& scope, std::size_t more_bytes);
 
   /// Null: there is none.

@@ -302,7 +302,8 @@ static void states(void) {
   tracer_text* whole = NULL;
   REQUIRE_OK(tracer_session_state_json(session, &query, &whole, &error));
   const tracer_string json = tracer_text_get(whole);
-  CHECK(string_has(json, "\"SHELL (S1) (attempt 2)\"") && string_has(json, "\"finished\"") && string_has(json, "\"processes\":1"));
+  CHECK(string_has(json, "\"SHELL (S1) (attempt 2)\"") && string_has(json, "\"finished\"") &&
+        string_has(json, "\"processes\":1"));
   CHECK(!string_has(json, "\"runs\":[") && !string_has(json, "cpu_ns"));
   char since[256];
   const char* begin = strstr(json.data, "\"since\":\"");

@@ -50,7 +50,7 @@ class RunPaths {
   };
   struct Run {
     std::map<ScopeId, Task> tasks = {};  ///< In the order in which they began.
-    bool is_whole = true;  ///< All of its tasks are there.
+    bool is_whole = true;                ///< All of its tasks are there.
     bool finished = false;
     std::optional<std::uint64_t> without_task_ns = {};
   };

@@ -33,7 +33,9 @@ class Summary::Impl {
   SummaryRow total() const;
 
   internal::PipeGraph pipes;
-  internal::Book book{std::make_shared<internal::Accounts>(), {}, internal::Book::kMostBytesOfRecording,
+  internal::Book book{std::make_shared<internal::Accounts>(),
+                      {},
+                      internal::Book::kMostBytesOfRecording,
                       internal::Book::kMostBytesOfRecording};
   internal::RunPaths paths{book};
   internal::FindingList findings;
