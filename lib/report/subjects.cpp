@@ -293,8 +293,9 @@ std::vector<const SubjectScope*> Subjects::tasks() const {
   for (const auto& [key, each] : scopes_)
     if (!each.is_run) all.push_back(&each);
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
-    return a->end_ns - a->begin_ns != b->end_ns - b->begin_ns ? a->end_ns - a->begin_ns > b->end_ns - b->begin_ns
-                                                              : a->begin_ns < b->begin_ns;
+    if (a->end_ns - a->begin_ns != b->end_ns - b->begin_ns) return a->end_ns - a->begin_ns > b->end_ns - b->begin_ns;
+    // A task of one engine is often all of a task of another.
+    return a->begin_ns != b->begin_ns ? a->begin_ns < b->begin_ns : name_of_scope(*a) < name_of_scope(*b);
   });
   return all;
 }
