@@ -69,14 +69,12 @@ class Bounded {
   /// The row has another key from now on. What has that key already stays; the row is returned then.
   std::optional<Row> rename(const Key& from, const Key& to) {
     const auto found = rows_.find(from);
-    if (found == rows_.end() || from == to) return std::nullopt;
-    const uid_t user = found->second.user;
-    const std::size_t charged = found->second.bytes;
-    Row row = std::move(found->second.row);
-    erase(found);
-    if (rows_.contains(to)) return row;
-    put_of(to, user, charged, std::move(row));
-    return std::nullopt;
+    return found == rows_.end() ? std::nullopt : rename(found, to, found->second.user);
+  }
+  /// Likewise, and is another's.
+  std::optional<Row> rename(const Key& from, const Key& to, const std::optional<uid_t>& owner) {
+    const auto found = rows_.find(from);
+    return found == rows_.end() ? std::nullopt : rename(found, to, accounts_->user_of(owner));
   }
   /// The row takes so many bytes now beside itself. False: it can't grow so much, and is charged as before.
   bool charge(const Key& key, std::size_t bytes) {
@@ -142,6 +140,15 @@ class Bounded {
   /// With what the tables and the allocator add.
   static constexpr std::size_t kRowBytes = sizeof(Pair) + 96;
 
+  std::optional<Row> rename(typename Rows::iterator found, const Key& to, uid_t user) {
+    if (found->first == to) return std::nullopt;
+    const std::size_t charged = found->second.bytes;
+    Row row = std::move(found->second.row);
+    erase(found);
+    if (rows_.contains(to)) return row;
+    put_of(to, user, charged, std::move(row));
+    return std::nullopt;
+  }
   Row* put_of(const Key& key, uid_t user, std::size_t charged, Row row) {
     if (!make_room(user, charged, nullptr)) {
       note_lost(user);

@@ -62,8 +62,9 @@ void LineageBuilder::add(const Event& event, std::size_t host, std::uint64_t wal
   const auto* change = event.get_if<ContextChange>();
   if (change == nullptr) return;
   book_.saw(*change);
-  const auto known = task_places_.find(book_.id_of(*change->after, false));
-  if (!change->pid && change->old_task_key && known != task_places_.end())
+  const ScopeId id = book_.id_of(*change->after, false);
+  const auto known = task_places_.find(id);
+  if (!change->pid && change->old_task_key && id != ScopeId::kNone && known != task_places_.end())
     tasks_[known->second] = task_of(*change->after);
 }
 

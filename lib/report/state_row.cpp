@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/state_row.hpp"
 
+#include <functional>
+
 #include <fmt/format.h>
 
 namespace tracer::internal {
 
 std::string id_of(const StateRow& row) {
   const auto number = static_cast<std::uint64_t>(row.scope->id);
-  return row.level == SummaryLevel::kStep ? fmt::format("{}/{}", number, row.step) : fmt::format("{}", number);
+  // A name may be long.
+  return row.level == SummaryLevel::kStep ? fmt::format("{}/{:x}", number, std::hash<std::string>()(row.step))
+                                          : fmt::format("{}", number);
 }
 
 void TasksBelow::join(StateRow& task) {
@@ -34,20 +38,23 @@ void TasksBelow::open(StateRow& task) {
 }
 
 void TasksBelow::drop(StateRow& task) {
-  add_sums(dropped_, task.sums);
+  if (!dropped_) dropped_ = std::make_unique<RowSums>();
+  add_sums(*dropped_, task.sums);
   if (open_.erase(&task) != 0) add_sums(sums_.sums, task.sums);
   over_.erase(&task);
 }
 
 void TasksBelow::add_dropped(const TasksBelow& other) {
-  add_sums(dropped_, other.dropped_);
+  if (!other.dropped_) return;
+  if (!dropped_) dropped_ = std::make_unique<RowSums>();
+  add_sums(*dropped_, *other.dropped_);
   stale_ = true;
 }
 
 const TasksBelow::Over& TasksBelow::over() {
   if (!stale_) return sums_;
   stale_ = false;
-  sums_ = {dropped_, std::nullopt};
+  sums_ = {dropped_ ? *dropped_ : RowSums{}, std::nullopt};
   for (const StateRow* const task : over_) {
     add_sums(sums_.sums, task->sums);
     sums_.largest = larger(sums_.largest, task->sums.memory.peak());

@@ -49,7 +49,7 @@ class TasksBelow {
  private:
   std::unordered_set<StateRow*> open_;
   std::unordered_set<StateRow*> over_;
-  RowSums dropped_;
+  std::unique_ptr<RowSums> dropped_;  ///< Null: none.
   Over sums_;
   bool stale_ = false;
 };
@@ -73,6 +73,7 @@ struct StateRow {
   std::uint64_t tool_cpu_ns = 0;
   std::unique_ptr<Touched> touched = {};  ///< Null: nobody has asked.
   std::uint64_t touched_since_ns = 0;
+  std::size_t touched_charged = 0;  ///< Files and peers.
   std::uint64_t version = 0;
   std::list<StateRow*>::iterator place = {};
   std::unique_ptr<TasksBelow> tasks = {};  ///< Null: of a task.

@@ -12,6 +12,8 @@ namespace {
 
 /// With what the tables of the rows add.
 constexpr std::size_t kBytesOfRow = sizeof(StateRow) + 256;
+/// A file, with its path, or a peer.
+constexpr std::size_t kBytesOfTouched = 1024;
 constexpr std::size_t kBytesAbove = kBytesOfRow + sizeof(TasksBelow);
 
 }  // namespace
@@ -48,7 +50,10 @@ void StateRows::changed(StateRow& row) {
 StateRow* StateRows::scope_row(const std::shared_ptr<const Context>& context, bool is_run) {
   const Book::ScopePtr scope = book_.make(*context, is_run);
   if (!scope) return nullptr;
-  if (is_run && scope->finished && !scope->started) book_.reopen(*scope);
+  if (is_run && scope->finished && !scope->started) {
+    book_.reopen(*scope);
+    left_.insert(scope->id);
+  }
   if (const auto known = scopes_.find(scope->id); known != scopes_.end()) return &known->second;
   if (!book_.charge(*scope, is_run ? kBytesAbove : kBytesOfRow)) {
     ++dropped;
@@ -64,6 +69,7 @@ StateRow* StateRows::scope_row(const std::shared_ptr<const Context>& context, bo
     row.tasks = std::make_unique<TasksBelow>();
   }
   if (touch_all_) touch(row);
+  left_.insert(scope->id);
   changed(row);
   return &row;
 }
@@ -105,18 +111,13 @@ StateRows::Above StateRows::above(const std::shared_ptr<const Context>& context)
   return {run, run == nullptr || !context->step ? nullptr : step_row(*run, *context->step)};
 }
 
-/// What is made last stays, so that it goes from the outermost to the innermost.
 StateRow* StateRows::task_row(const std::shared_ptr<const Context>& context) {
-  StateRow* task = find(SummaryLevel::kTask, book_.id_of(*context, false));
-  if (task != nullptr && task->placed == context) return task;
-  above(context);
-  task = scope_row(context, false);
-  if (task == nullptr) return nullptr;
-  task->placed = context;
-  Above now;
-  now.run = find(SummaryLevel::kRun, book_.id_of(*context, true));
-  if (now.run != nullptr && context->step) now.step = find(SummaryLevel::kStep, now.run->scope->id, *context->step);
-  place(*task, now);
+  StateRow* const task = scope_row(context, false);
+  if (task == nullptr || task->placed == context) return task;
+  const Above rows = above(context);
+  place(*task, rows);
+  // Another time there may be room for its run.
+  if (rows.run != nullptr || !context->run_key) task->placed = context;
   return task;
 }
 
@@ -152,12 +153,19 @@ void StateRows::open(StateRow& task) {
     if (above != nullptr) above->tasks->open(task);
 }
 
-/// Nothing says that a run without a leader is over.
-void StateRows::close_runs() {
+/// A run without a leader, or what is seen again after its room was needed.
+void StateRows::close_left() {
   for (const ScopeId id : std::exchange(left_, {})) {
-    const StateRow* const run = find(SummaryLevel::kRun, id);
-    if (run == nullptr || run->scope->started || !run->living.empty() || !run->folded.empty()) continue;
-    if (run->tasks->open().empty()) book_.finished(*run->context, true);
+    const auto known = scopes_.find(id);
+    if (known == scopes_.end()) continue;
+    StateRow& row = known->second;
+    if (row.scope->started || !row.living.empty() || !row.folded.empty()) continue;
+    if (row.tasks && !row.tasks->open().empty()) continue;
+    if (!row.tasks) {
+      row.finished = true;
+      close(row);
+    }
+    book_.finish(row.scope, row.context->owner_uid);
   }
 }
 
@@ -176,7 +184,7 @@ void StateRows::touch(StateRow& row) const {
 }
 
 void StateRows::drop(StateRow& row) {
-  std::erase_if(in_snapshot_, [&row](const GroupMemory* each) { return each == &row.sums.memory; });
+  in_snapshot_.erase(&row.sums.memory);
   with_folded_.erase(&row);
   for (const std::uint32_t pid : row.living) places_[pid] = nullptr;
   by_version_.erase(row.place);
@@ -212,6 +220,9 @@ void StateRows::merge(StateRow& from, StateRow& into) {
     into.living.insert(pid);
   }
   from.living.clear();
+  into.folded.insert(into.folded.end(), from.folded.begin(), from.folded.end());
+  if (with_folded_.erase(&from) != 0) with_folded_.insert(&into);
+  if (!into.living.empty() || !into.folded.empty()) open(into);
   if (from.tasks) {
     into.tasks->add_dropped(*from.tasks);
     for (StateRow* const task : from.tasks->all()) {
@@ -223,28 +234,49 @@ void StateRows::merge(StateRow& from, StateRow& into) {
   changed(into);
 }
 
+std::vector<StateRow*> StateRows::steps_of(ScopeId run) {
+  std::vector<StateRow*> rows;
+  for (auto each = steps_.lower_bound({run, ""}); each != steps_.end() && each->first.first == run; ++each)
+    rows.push_back(&each->second);
+  return rows;
+}
+
+/// The other scope has no row yet.
+void StateRows::become(StateRow& row, const Book::ScopePtr& scope) {
+  const ScopeId before = row.scope->id;
+  gone_.emplace_back(++versions_, id_of(row));
+  for (StateRow* const step : row.tasks ? steps_of(before) : Rows()) {
+    gone_.emplace_back(++versions_, id_of(*step));
+    auto node = steps_.extract({before, step->step});
+    node.key().first = scope->id;
+    node.mapped().scope = scope;
+    changed(steps_.insert(std::move(node)).position->second);
+  }
+  auto node = scopes_.extract(before);
+  node.key() = scope->id;
+  node.mapped().scope = scope;
+  changed(scopes_.insert(std::move(node)).position->second);
+}
+
 void StateRows::gone(ScopeId id, ScopeId into) {
   const auto known = scopes_.find(id);
   if (known == scopes_.end()) return;
   StateRow& row = known->second;
-  const auto other = scopes_.find(into);
-  const bool is_one = other != scopes_.end() && other->second.level == row.level;
-  const auto steps = [&](const auto& visit) {
-    for (auto each = steps_.lower_bound({id, ""}); each != steps_.end() && each->first.first == id;)
-      visit((each++)->second);
-  };
-  if (is_one) {
+  const Book::ScopePtr scope = book_.find(into);
+  if (scope && !scopes_.contains(into)) return become(row, scope);
+  StateRow* const same = scope ? find(row.level, into) : nullptr;
+  if (same != nullptr) {
     leave_tasks(row, std::exchange(row.run, nullptr));
     leave_tasks(row, std::exchange(row.of_step, nullptr));
     if (row.tasks)
-      steps([&](StateRow& step) {
-        if (StateRow* const now = step_row(other->second, step.step)) merge(step, *now);
-      });
-    merge(row, other->second);
+      for (StateRow* const step : steps_of(id))
+        if (StateRow* const now = step_row(*same, step->step)) merge(*step, *now);
+    merge(row, *same);
   } else {
     ++dropped;
   }
-  if (row.tasks) steps([this](StateRow& step) { drop(step); });
+  if (row.tasks)
+    for (StateRow* const step : steps_of(id)) drop(*step);
   drop(row);
 }
 
@@ -271,7 +303,6 @@ StateRow* StateRows::finished(const Finish& finish, bool is_run) {
 }
 
 void StateRows::execed(const ProcessExec& exec) {
-  ended_programs_.saw(exec);
   // Of a command that was held, nothing had begun.
   if (!exec.ended.start_ns) return;
   StateRow* const row = row_of(exec.process->context);
@@ -283,7 +314,6 @@ void StateRows::execed(const ProcessExec& exec) {
 void StateRows::exited(const ProcessExit& exit) {
   ++processes;
   leave(exit.process->pid);
-  ended_programs_.saw(exit);
   StateRow* const row = row_of(exit.process->context);
   if (row == nullptr) return;
   add_to(row->sums, exit.program, true);
@@ -313,7 +343,7 @@ void StateRows::add_memory(StateRow* row, const Sample& sample) {
   for (StateRow* const each : {row, row->run}) {
     if (each == nullptr) continue;
     GroupMemory& memory = each->sums.memory;
-    if (!memory.in_snapshot()) in_snapshot_.push_back(&memory);
+    if (!memory.in_snapshot()) in_snapshot_.insert(&memory);
     memory.add(sample);
   }
 }
@@ -361,7 +391,7 @@ void StateRows::end_snapshot() {
   }
   folded_.clear();
   ++snapshot_;
-  close_runs();
+  close_left();
 }
 
 template <class Use>
@@ -370,8 +400,16 @@ void StateRows::used(const Use& use) {
     const ScopeId id = book_.id_of(*use.process->context, is_run);
     const auto known = scopes_.find(id);
     if (known == scopes_.end() || !known->second.touched) continue;
-    known->second.touched->add(use);
-    changed(known->second);
+    StateRow& row = known->second;
+    row.touched->add(use);
+    changed(row);
+    // A recording's own are bounded as they are.
+    if (touch_all_ || row.touched->size() <= row.touched_charged) continue;
+    row.touched_charged = row.touched->size();
+    if (book_.charge(*row.scope, kBytesOfTouched)) continue;
+    row.touched.reset();
+    row.touched_charged = 0;
+    ++dropped;
   }
 }
 
@@ -422,10 +460,11 @@ void StateRows::add(const Event& event) {
       if (change.pid) return;
       for (const bool is_run : {false, true}) {
         const auto known = scopes_.find(book_.id_of(*change.after, is_run));
-        if (known == scopes_.end() || (is_run && change.after->task_key)) continue;
+        const bool is_of_task = is_run && change.after->task_key;
+        if (known == scopes_.end() || (is_of_task && !change.old_run_key)) continue;
         StateRow* const row = is_run ? &known->second : task_row(change.after);
         if (row == nullptr) continue;
-        keep(*row, change.after);
+        keep(*row, is_of_task ? std::make_shared<const Context>(run_of(*change.after)) : change.after);
         changed(*row);
       }
       return;

@@ -40,14 +40,15 @@ class StateRows {
   /// All that share `versions` count in one order. `touch_all`: files and peers are kept of each run and task.
   using Rows = std::vector<StateRow*>;
 
-  StateRows(Book& book, std::uint64_t& versions, bool touch_all)
-      : book_(book), versions_(versions), touch_all_(touch_all) {}
+  StateRows(Book& book, const EndedPrograms& ended_programs, std::uint64_t& versions, bool touch_all)
+      : book_(book), ended_programs_(ended_programs), versions_(versions), touch_all_(touch_all) {}
   StateRows(const StateRows&) = delete;
   StateRows& operator=(const StateRows&) = delete;
 
   void add(const Event& event);
   /// It began in there, as FailureChains decides.
   void failed(const FailureOrigin& failure);
+  /// Not while an event is added: rows go.
   void gone(ScopeId id, ScopeId into);
 
   /// With what lives.
@@ -85,19 +86,22 @@ class StateRows {
     StateRow* run = nullptr;
     StateRow* step = nullptr;
   };
+  using Steps = std::map<std::pair<ScopeId, std::string>, StateRow>;
 
   /// The innermost row that a context belongs to; made where there is none. Null: it belongs to none.
   StateRow* row_of(const std::shared_ptr<const Context>& context);
-  /// Of a context that names a task. Others may be dropped for it.
+  /// Of a context that names a task.
   StateRow* task_row(const std::shared_ptr<const Context>& context);
   StateRow* scope_row(const std::shared_ptr<const Context>& context, bool is_run);
   StateRow* step_row(StateRow& run, const std::string& step);
   Above above(const std::shared_ptr<const Context>& context);
   void place(StateRow& task, const Above& above);
+  std::vector<StateRow*> steps_of(ScopeId run);
+  void become(StateRow& row, const Book::ScopePtr& scope);
   void leave_tasks(StateRow& task, StateRow* above);
   void close(StateRow& task);
   void open(StateRow& task);
-  void close_runs();
+  void close_left();
   void keep(StateRow& row, std::shared_ptr<const Context> context);
   void changed(StateRow& row);
   void drop(StateRow& row);
@@ -118,21 +122,21 @@ class StateRows {
   void used(const Use& use);
 
   Book& book_;
+  const EndedPrograms& ended_programs_;
   std::uint64_t& versions_;
   bool touch_all_;
   std::unordered_map<ScopeId, StateRow> scopes_;  ///< Runs and tasks.
   std::size_t runs_ = 0;                          ///< Of these.
-  std::map<std::pair<ScopeId, std::string>, StateRow> steps_;
+  Steps steps_;
   std::list<StateRow*> by_version_;  ///< The newest last.
   std::unordered_map<std::uint32_t, LivingRow> living_;
   std::unordered_map<std::uint32_t, StateRow*> places_;  ///< Of what lives, by pid. Null: in none.
-  EndedPrograms ended_programs_;
   std::uint64_t snapshot_ = 1;
-  std::vector<GroupMemory*> in_snapshot_;
+  std::unordered_set<GroupMemory*> in_snapshot_;
   std::vector<ToolSample> folded_;  ///< Of the snapshot that is being taken.
   std::unordered_set<StateRow*> with_folded_;
   std::uint64_t folded_processes_ = 0;
-  std::unordered_set<ScopeId> left_;  ///< Runs that something has left since the last snapshot.
+  std::unordered_set<ScopeId> left_;  ///< That may be over at the end of the snapshot, and no event says so.
   std::deque<std::pair<std::uint64_t, std::string>> gone_;
   std::uint64_t forgot_gone_at_ = 0;
 };

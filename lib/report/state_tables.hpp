@@ -29,7 +29,7 @@ class StateTables {
   /// `most_bytes_over`: for rows of runs and tasks that are over, and half as much for findings; who holds most
   /// loses the oldest.
   explicit StateTables(std::string id, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
-                       bool of_recording = false, std::size_t most_bytes_over = 64u << 20);
+                       bool of_recording = false, std::size_t most_bytes_over = 128u << 20);
   ~StateTables();
 
   /// `owner`: who may see it. Absent: only who sees all; a SnapshotEnd, a SessionEnd and a Loss are everybody's then.

@@ -94,12 +94,12 @@ std::vector<Book::ScopePtr> Book::around(const Context& context) {
   const ScopePtr run = make(context, true);
   if (task) name(task, context);
   if (task && run) task->around = run;
-  if (run && !run->around && context.within) {
+  if (run && run->around.expired() && context.within) {
     const auto outer = by_name_.find(name_of(context, *context.within));
-    if (outer != by_name_.end() && outer->second.lock() != task) run->around = outer->second.lock();
+    if (outer != by_name_.end() && outer->second.lock() != task) run->around = outer->second;
   }
   std::vector<ScopePtr> all;
-  for (auto each = task ? task : run; each && all.size() < kMostAround; each = each->around) {
+  for (auto each = task ? task : run; each && all.size() < kMostAround; each = each->around.lock()) {
     if (std::find(all.begin(), all.end(), each) != all.end()) break;
     all.push_back(each);
   }
@@ -132,8 +132,8 @@ bool Book::saw(const TaskStart& start) {
 
 void Book::saw(const ContextChange& change) {
   if (!change.pid) {
-    rename(change.old_run_key, change.after->run_key);
-    rename(change.old_task_key, change.after->task_key);
+    rename(change.old_run_key, change.after->run_key, change.after->owner_uid);
+    rename(change.old_task_key, change.after->task_key, change.after->owner_uid);
   }
   for (const bool is_run : {false, true}) {
     const ScopePtr known = find(*change.after, is_run);
@@ -142,25 +142,32 @@ void Book::saw(const ContextChange& change) {
 }
 
 /// Two may turn out to be one.
-void Book::rename(const std::optional<Key>& from, const std::optional<Key>& to) {
+void Book::rename(const std::optional<Key>& from, const std::optional<Key>& to, const std::optional<uid_t>& owner) {
   if (!from || !to || *from == *to) return;
   const auto old_key = static_cast<std::uint64_t>(*from);
   const auto new_key = static_cast<std::uint64_t>(*to);
-  const auto other = scopes_.rename(old_key, new_key);
+  const auto other = scopes_.rename(old_key, new_key, owner);
   if (other) {
     finished_.erase(old_key);
-    return let_go(*other, scopes_.find(new_key)->scope->id);
+    const ScopePtr same = scopes_.find(new_key)->scope;
+    let_go(*other, same->id);
+    charge(*same, other->scope->bytes);
+    return;
   }
-  finished_.rename(old_key, new_key);
+  finished_.rename(old_key, new_key, owner);
   if (Kept* const kept = scopes_.find(new_key)) kept->scope->key = new_key;
 }
 
 void Book::finished(const Context& context, bool is_run) {
-  const ScopePtr scope = find(context, is_run);
-  if (!scope) return;
+  if (const ScopePtr scope = find(context, is_run)) finish(scope, context.owner_uid);
+}
+
+void Book::finish(const ScopePtr& scope, const std::optional<uid_t>& owner) {
+  const Kept* const kept = scopes_.find(scope->key);
+  if (kept == nullptr || kept->scope != scope) return;
   scope->finished = true;
-  if (finished_.put(scope->key, context.owner_uid, scope->bytes, scope->id) != nullptr) return;
-  if (const Kept* const kept = scopes_.find(scope->key)) let_go(*kept, ScopeId::kNone);
+  if (finished_.put(scope->key, owner, scope->bytes, scope->id) != nullptr) return;
+  if (const Kept* const there = scopes_.find(scope->key)) let_go(*there, ScopeId::kNone);
   scopes_.erase(scope->key);
 }
 
@@ -170,9 +177,14 @@ void Book::reopen(Scope& scope) {
 }
 
 bool Book::charge(Scope& scope, std::size_t more_bytes) {
+  const Kept* const kept = scopes_.find(scope.key);
+  if (kept == nullptr || kept->scope.get() != &scope) return false;
   if (!scopes_.charge(scope.key, scope.bytes + more_bytes)) return false;
+  if (scope.finished && !finished_.charge(scope.key, scope.bytes + more_bytes)) {
+    scopes_.charge(scope.key, scope.bytes);
+    return false;
+  }
   scope.bytes += more_bytes;
-  if (scope.finished) finished_.charge(scope.key, scope.bytes);
   return true;
 }
 

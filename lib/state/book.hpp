@@ -44,9 +44,9 @@ class Book {
     std::uint32_t pid = 0;       ///< Of its leader.
     std::uint64_t start_ns = 0;  ///< Likewise.
     Requested requested = {};
-    std::string name = {};               ///< Of a task: its owner, and as what is in it says `within`.
-    std::shared_ptr<Scope> around = {};  ///< The run of a task, and the task that a run is in. Null: none.
-    std::size_t bytes = 0;               ///< That are charged for it.
+    std::string name = {};             ///< Of a task: its owner, and as what is in it says `within`.
+    std::weak_ptr<Scope> around = {};  ///< The run of a task, and the task that a run is in. Null: none.
+    std::size_t bytes = 0;             ///< That are charged for it.
   };
   using ScopePtr = std::shared_ptr<Scope>;
   /// Called when a scope is no more. `into`: it turned out to be the same as that one; kNone: it was dropped.
@@ -74,10 +74,11 @@ class Book {
   void saw(const ContextChange& change);
   /// After all that want to know it as it was: it is over, unless something joins it.
   void finished(const Context& context, bool is_run);
+  void finish(const ScopePtr& scope, const std::optional<uid_t>& owner);
   /// Something lives in it again.
   void reopen(Scope& scope);
   /// What a consumer keeps of it takes so many bytes more. Another scope may be dropped for it. False: there is no
-  /// room.
+  /// room, or it was dropped.
   bool charge(Scope& scope, std::size_t more_bytes);
 
   /// Null: there is none.
@@ -109,7 +110,7 @@ class Book {
 
   template <class Start>
   ScopePtr began(const Start& start, bool is_run);
-  void rename(const std::optional<Key>& from, const std::optional<Key>& to);
+  void rename(const std::optional<Key>& from, const std::optional<Key>& to, const std::optional<uid_t>& owner);
   void name(const ScopePtr& task, const Context& context);
   void forget_name(const Scope& scope);
   void let_go(const Kept& kept, ScopeId into);

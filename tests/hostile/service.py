@@ -72,6 +72,9 @@ class Service:
             with open(self.log, "wb") as log:
                 self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
             self.pid = self.child.pid
+        # As under systemd: all users' sessions together have no more of the CPUs than the services, however many they begin.
+        with contextlib.suppress(OSError), open(f"/proc/{self.pid}/autogroup", "w", encoding="ascii") as file:
+            file.write("-6")
         until = time.monotonic() + BEGIN_SECONDS
         while not is_listening(self.socket):
             if time.monotonic() > until or not self.lives():

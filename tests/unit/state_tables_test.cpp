@@ -219,6 +219,84 @@ TEST_CASE("two tasks that turn out to be one are one row, and the other is gone"
   CHECK(all["runs"][0]["tasks"] == 1);
 }
 
+TEST_CASE("a user who has nothing in the task that another's turns out to be keeps the sums") {
+  StateTables state("s");
+  state.add(ended(1, in_task(1)), 1000);
+  state.add(ended(2, in_task(2), 3 * kSecond), 1001);
+  ContextChange change;
+  change.before = std::make_shared<const Context>(in_task(1));
+  change.after = std::make_shared<const Context>(in_task(2));
+  change.old_task_key = Key{1};
+  state.add(change, 1001);
+  const Json all = look(state);
+  REQUIRE(all["tasks"].size() == 1);
+  CHECK(all["tasks"][0]["cpu_ns"] == 4 * kSecond);
+  CHECK(all["counts"]["dropped"] == 0);
+}
+
+TEST_CASE("a finding is there once, whoever sees which of its states") {
+  StateTables state("s");
+  Finding finding;
+  finding.finding_key = Key{7};
+  finding.text = "open";
+  state.add(finding, 1000);
+  finding.text = "a secret";
+  Finding masked = finding;
+  masked.text = "***";
+  const Event as_seen(masked);
+  state.add(finding, 1000, &as_seen);
+  const auto text_for = [&](const std::optional<std::vector<uid_t>>& owners) {
+    const Json findings = Json::parse(state.json({}, owners))["findings"];
+    REQUIRE(findings.size() == 1);
+    CHECK(state.findings(0, owners).size() == 1);
+    return findings[0]["text"].get<std::string>();
+  };
+  CHECK(text_for({}) == "a secret");
+  CHECK(text_for({{1000}}) == "***");
+  CHECK(Json::parse(state.json({}, {{1001}}))["findings"].empty());
+}
+
+TEST_CASE("a run that no event ends is over with its tasks, and lives again with the next") {
+  constexpr std::size_t kMost = 64u << 10;
+  StateTables state("s", std::make_shared<internal::Accounts>(), false, kMost);
+  for (std::uint32_t i = 1; i <= 100; ++i) {
+    Context context = in_task(i);
+    context.run = "run" + std::to_string(i);
+    context.run_key = Key{1000 + i};
+    TaskStart start;
+    start.context = std::make_shared<const Context>(context);
+    state.add(start);
+    state.add(ended(i, context));
+    TaskFinish finish;
+    finish.context = start.context;
+    state.add(finish);
+    state.add(snapshot());
+  }
+  const Json now = look(state);
+  CHECK(now["runs"].size() < 20);
+  CHECK(now["tasks"].size() < 20);
+  CHECK_FALSE(now["runs"].empty());
+}
+
+TEST_CASE("the files of what was asked for are charged, and go where there is no room") {
+  const auto accounts = std::make_shared<internal::Accounts>();
+  StateTables state("s", accounts, false, 1u << 20);
+  Context context = in_task(1);
+  context.owner_uid = 1000;
+  state.add(sampled(1, context, kSecond), 1000);
+  const std::size_t before = accounts->all().at(1000).bytes;
+  look(state, {.key = to_string(Key{1})});
+  FileUse use;
+  use.process = build::process({.pid = 1, .start_ns = kSecond, .context = context});
+  use.opens = 1;
+  for (int i = 0; i < 500; ++i) {
+    use.path = "/data/" + std::to_string(i);
+    state.add(use, 1000);
+  }
+  CHECK(accounts->all().at(1000).bytes >= before + 500 * 1000);
+  CHECK(look(state, {.key = to_string(Key{1})})["files"].size() > 10);
+}
+
 TEST_CASE("each viewer has sums of what it may see, and who sees all has those of all") {
   StateTables state("s");
   state.add(ended(1, in_task(1)), 1000);

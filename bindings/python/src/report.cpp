@@ -11,9 +11,9 @@
 #include <mutex>
 #include <string>
 
+#include "add_events.hpp"
 #include "binders.hpp"
 #include "gil.hpp"
-#include "insight/recorded_events.hpp"
 #include "recording.hpp"
 #include "report/hourly_price.hpp"
 #include "report/meet_living.hpp"
@@ -32,9 +32,6 @@ namespace tracer::python {
 namespace {
 
 using Columns = std::optional<std::size_t>;
-
-/// Events between two looks for signals: some milliseconds.
-constexpr std::size_t kEventsAtOnce = 4096;
 
 SessionFigures figures_of(const HeldSession& held, bool lived_before) {
   SessionState state = held.state();
@@ -69,20 +66,9 @@ void meet_part(SessionFigures& session, std::uint64_t exits) {
   }
 }
 
-/// Without the GIL; signals are looked for in between. Needs the GIL.
 void add_all(RecordingReader& reader, internal::DetailedSummary& summary) {
   internal::RecordedEvents events(reader);
-  for (bool more = true; more;) {
-    {
-      const ReleasedGil released;
-      for (std::size_t i = 0; more && i < kEventsAtOnce; ++i) {
-        const std::optional<Event> event = events.next();
-        more = event.has_value();
-        if (more) summary.add(*event);
-      }
-    }
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-  }
+  add_events(events, summary);
 }
 
 DetailedReport report_of_reader(HeldReader& held_reader, const std::shared_ptr<HeldSession>& session,

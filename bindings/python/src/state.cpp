@@ -12,11 +12,11 @@
 
 #include <tracer/state.hpp>
 
+#include "add_events.hpp"
 #include "base/accounts.hpp"
 #include "base/random.hpp"
 #include "binders.hpp"
 #include "gil.hpp"
-#include "insight/recorded_events.hpp"
 #include "recording.hpp"
 #include "report/state_tables.hpp"
 #include "session.hpp"
@@ -27,9 +27,6 @@ namespace py = pybind11;
 
 namespace tracer::python {
 namespace {
-
-/// Events between two looks for signals: some milliseconds.
-constexpr std::size_t kEventsBetweenLooks = 4096;
 
 std::vector<std::string> texts_of(const py::list& list) {
   std::vector<std::string> texts;
@@ -56,17 +53,7 @@ class RecordedState {
       const ReleasedGil released;
       lock.emplace(mutex_);
     }
-    for (bool more = true; more;) {
-      {
-        const ReleasedGil released;
-        for (std::size_t i = 0; more && i < kEventsBetweenLooks; ++i) {
-          const std::optional<Event> event = events_.next();
-          more = event.has_value();
-          if (more) tables_.add(*event);
-        }
-      }
-      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    }
+    add_events(events_, tables_);
     std::string text;
     {
       const ReleasedGil released;

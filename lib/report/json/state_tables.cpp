@@ -42,6 +42,8 @@ constexpr std::size_t kMostBytes = 1u << 20;
 /// That the rows of runs, steps, tasks and findings leave to the rest of a reply.
 constexpr std::size_t kBytesOfRest = 384u << 10;
 constexpr std::size_t kMostBytesOfProcesses = 128u << 10;
+/// Of 40 bytes each.
+constexpr std::size_t kMostGone = 4096;
 /// Columns that only the state has, besides `id`.
 constexpr std::array<std::string_view, 4> kOwn = {"in", "name", "state", "start_ns"};
 constexpr std::array<std::string_view, 5> kTables = {"runs", "steps", "tasks", "findings", "counts"};
@@ -95,11 +97,10 @@ class StateTables::Impl {
   Impl(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording, std::size_t most_bytes_over)
       : id_(std::move(id)),
         of_recording_(of_recording),
-        findings_(most_bytes_over / 2, {}, accounts, [](const FindingId& finding, Kept&) { ++finding.rows->dropped; }),
-        book_(std::move(accounts), {}, most_bytes_over) {
-    book_.when_gone([this](ScopeId scope, ScopeId into) {
-      for (auto& [owner, rows] : owners_) rows.gone(scope, into);
-    });
+        findings_(most_bytes_over / 2, {}, accounts,
+                  [this](std::uint64_t, Kept& kept) { ++rows_of(kept.owner, SeenBy::kBoth).dropped; }),
+        book_(std::move(accounts), {}, most_bytes_over, most_bytes_over + Book::kMostBytes) {
+    book_.when_gone([this](ScopeId scope, ScopeId into) { gone_.emplace_back(scope, into); });
   }
 
   void add(const Event& event, const Owner& owner, const Event* as_seen) {
@@ -108,6 +109,9 @@ class StateTables::Impl {
     if (kind == EventKind::kContextChange) book_.saw(*event.get_if<ContextChange>());
     if (kind == EventKind::kRunStart) book_.saw(*event.get_if<RunStart>());
     if (kind == EventKind::kTaskStart) book_.saw(*event.get_if<TaskStart>());
+    if (kind == EventKind::kProcessExec) ended_programs_.saw(*event.get_if<ProcessExec>());
+    if (kind == EventKind::kProcessExit) ended_programs_.saw(*event.get_if<ProcessExit>());
+    drop_gone();
     if (kind == EventKind::kLoss && !owner) {
       const auto& loss = *event.get_if<Loss>();
       losses_of_all_[loss.cause] += loss.count;
@@ -115,15 +119,18 @@ class StateTables::Impl {
       for (auto& each : owners_) each.second.add(event);
     } else if (kind == EventKind::kProcessStart) {
       // It has no row before it ends or is sampled.
+    } else if (kind == EventKind::kFinding) {
+      found(event, owner, as_seen);
     } else if (as_seen != nullptr) {
-      add_to(rows_of(owner, SeenBy::kAll), event, owner);
-      add_to(rows_of(owner, SeenBy::kOwner), *as_seen, owner);
+      rows_of(owner, SeenBy::kAll).add(event);
+      rows_of(owner, SeenBy::kOwner).add(*as_seen);
     } else {
-      add_to(rows_of(owner, SeenBy::kBoth), event, owner);
+      rows_of(owner, SeenBy::kBoth).add(event);
     }
     if (kind == EventKind::kTaskFinish) book_.finished(*event.get_if<TaskFinish>()->context, false);
     if (kind == EventKind::kRunFinish) book_.finished(*event.get_if<RunFinish>()->context, true);
     judge(event, owner, as_seen);
+    drop_gone();
   }
 
   std::string json(const StateQuery& query, const Viewer& viewer);
@@ -133,19 +140,18 @@ class StateTables::Impl {
   /// One reply.
   class Look;
 
-  struct FindingId {
-    StateRows* rows = nullptr;
-    std::uint64_t key = 0;
-    bool operator==(const FindingId&) const = default;
-  };
-  struct FindingIdHash {
-    std::size_t operator()(const FindingId& id) const noexcept {
-      return std::hash<StateRows*>()(id.rows) ^ std::hash<std::uint64_t>()(id.key);
-    }
-  };
   struct Kept {
+    Owner owner;
     Event finding;
+    std::optional<Event> as_seen;  ///< Absent: as it is.
     std::uint64_t version = 0;
+
+    /// Null: it is not seen.
+    const Event* seen_by(const Viewer& viewer) const {
+      if (!viewer) return &finding;
+      if (!owner || std::find(viewer->begin(), viewer->end(), *owner) == viewer->end()) return nullptr;
+      return as_seen ? &*as_seen : &finding;
+    }
   };
   /// Whose a failure is.
   struct Ended {
@@ -154,13 +160,23 @@ class StateTables::Impl {
   };
 
   StateRows& rows_of(const Owner& owner, SeenBy seen_by) {
-    return owners_.try_emplace({owner, seen_by}, book_, versions_, of_recording_).first->second;
+    return owners_.try_emplace({owner, seen_by}, book_, ended_programs_, versions_, of_recording_).first->second;
   }
-  void add_to(StateRows& rows, const Event& event, const Owner& owner) {
-    const auto* finding = event.get_if<Finding>();
-    if (finding == nullptr) return rows.add(event);
-    const FindingId id{&rows, static_cast<std::uint64_t>(finding->finding_key)};
-    if (findings_.put(id, owner, event.charge_bytes(), {event, ++versions_}) == nullptr) ++rows.dropped;
+  void found(const Event& event, const Owner& owner, const Event* as_seen) {
+    Kept kept{owner, event, std::nullopt, ++versions_};
+    std::size_t bytes = event.charge_bytes();
+    if (as_seen != nullptr) {
+      kept.as_seen = *as_seen;
+      bytes += as_seen->charge_bytes();
+    }
+    const auto key = static_cast<std::uint64_t>(event.get_if<Finding>()->finding_key);
+    if (findings_.put(key, owner, bytes, std::move(kept)) == nullptr) ++rows_of(owner, SeenBy::kBoth).dropped;
+  }
+  /// Scopes that the book has let go of. Their rows may have been in use until now.
+  void drop_gone() {
+    while (!gone_.empty())
+      for (const auto& [scope, into] : std::exchange(gone_, {}))
+        for (auto& [owner, rows] : owners_) rows.gone(scope, into);
   }
   void judge(const Event& event, const Owner& owner, const Event* as_seen) {
     if (const auto* start = event.get_if<ProcessStart>()) chains_.saw(start->process);
@@ -192,7 +208,9 @@ class StateTables::Impl {
   std::uint64_t versions_ = 0;
   std::map<std::pair<Owner, SeenBy>, StateRows> owners_;
   std::map<std::string, std::uint64_t> losses_of_all_;
-  Bounded<FindingId, Kept, FindingIdHash> findings_;
+  Bounded<std::uint64_t, Kept> findings_;  ///< By key.
+  EndedPrograms ended_programs_;
+  std::vector<std::pair<ScopeId, ScopeId>> gone_;
   Book book_;
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
 };
@@ -200,12 +218,16 @@ class StateTables::Impl {
 class StateTables::Impl::Look {
  public:
   Look(Impl& state, const StateQuery& query, const Wanted& wanted, const Viewer& viewer)
-      : state_(state), wanted_(wanted) {
+      : state_(state), wanted_(wanted), viewer_(viewer) {
     for (auto& [whose, rows] : state_.owners_)
       if (is_seen(whose.first, whose.second, viewer)) seen_.push_back(&rows);
     since_ = version_in(query.since);
-    for (const StateRows* rows : seen_)
+    std::size_t gone = 0;
+    for (const StateRows* rows : seen_) {
+      gone += rows->gone_rows().size();
       if (since_ < rows->forgot_gone_at()) since_ = 0;
+    }
+    if (gone > kMostGone) since_ = 0;
     if (!query.key.empty()) {
       const auto key = number_in(query.key, 16);
       if (!key || query.key.size() != 16) refuse("\"" + query.key + "\" is no key", "give a run_key or task_key");
@@ -281,9 +303,9 @@ class StateTables::Impl::Look {
       }
     }
     if (wanted_.has("findings"))
-      state_.findings_.each([this](const FindingId& id, const Kept& kept) {
-        if (kept.version > since_ && std::find(seen_.begin(), seen_.end(), id.rows) != seen_.end())
-          changes_.push_back({kept.version, 3, {}, kept.finding.get_if<Finding>()});
+      state_.findings_.each([this](std::uint64_t, const Kept& kept) {
+        const Event* const seen = kept.version > since_ ? kept.seen_by(viewer_) : nullptr;
+        if (seen != nullptr) changes_.push_back({kept.version, 3, {}, seen->get_if<Finding>()});
       });
     for (auto& [id, change] : rows) changes_.push_back(std::move(change));
     std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.version < b.version; });
@@ -425,6 +447,7 @@ class StateTables::Impl::Look {
 
   Impl& state_;
   const Wanted& wanted_;
+  const Viewer& viewer_;
   std::vector<StateRows*> seen_;
   std::uint64_t since_ = 0;
   std::uint64_t key_ = 0;  ///< 0: none.
@@ -442,26 +465,24 @@ std::string StateTables::Impl::json(const StateQuery& query, const Viewer& viewe
 
 std::vector<Finding> StateTables::Impl::findings(std::uint64_t since_ns, const Viewer& viewer) const {
   const std::lock_guard lock(mutex_);
-  std::set<const StateRows*> seen_rows;
-  for (const auto& [whose, rows] : owners_)
-    if (is_seen(whose.first, whose.second, viewer)) seen_rows.insert(&rows);
-  std::vector<const Event*> seen;
-  findings_.each([&](const FindingId& id, const Kept& kept) {
-    if (kept.finding.time_ns() >= since_ns && seen_rows.contains(id.rows)) seen.push_back(&kept.finding);
+  std::vector<const Event*> all;
+  findings_.each([&](std::uint64_t, const Kept& kept) {
+    const Event* const seen = kept.finding.time_ns() >= since_ns ? kept.seen_by(viewer) : nullptr;
+    if (seen != nullptr) all.push_back(seen);
   });
   const auto when = [](const Event* event) {
     return std::pair(event->time_ns(), static_cast<std::uint64_t>(event->get_if<Finding>()->finding_key));
   };
-  std::sort(seen.begin(), seen.end(), [&](const Event* one, const Event* other) { return when(one) < when(other); });
+  std::sort(all.begin(), all.end(), [&](const Event* one, const Event* other) { return when(one) < when(other); });
   std::size_t bytes = 0;
-  auto first = seen.end();
-  while (first != seen.begin() && static_cast<std::size_t>(seen.end() - first) < kMostFindings) {
+  auto first = all.end();
+  while (first != all.begin() && static_cast<std::size_t>(all.end() - first) < kMostFindings) {
     bytes += (*std::prev(first))->charge_bytes();
     if (bytes > kMostBytesOfFindings) break;
     --first;
   }
   std::vector<Finding> findings;
-  for (; first != seen.end(); ++first) findings.push_back(*(*first)->get_if<Finding>());
+  for (; first != all.end(); ++first) findings.push_back(*(*first)->get_if<Finding>());
   return findings;
 }
 

@@ -53,9 +53,11 @@ RunPaths::Task* RunPaths::task_of(const Context& context, std::uint64_t begin_ns
 }
 
 void RunPaths::forget_oldest_run() {
-  if (finished_.empty()) return;
-  const auto oldest = runs_.extract(finished_.front());
-  finished_.pop_front();
+  auto oldest = runs_.extract(ScopeId::kNone);
+  while (oldest.empty() && !finished_.empty()) {
+    oldest = runs_.extract(finished_.front());
+    finished_.pop_front();
+  }
   if (oldest.empty()) return;
   for (const auto& [id, task] : oldest.mapped().tasks) {
     needs_ -= task.needs.size();

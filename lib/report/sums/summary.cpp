@@ -130,6 +130,8 @@ void Summary::Impl::add(const Event& event) {
   with_living_.reset();
   if (const auto* change = event.get_if<ContextChange>()) book.saw(*change);
   paths.add(event);
+  if (const auto* finish = event.get_if<TaskFinish>()) book.finished(*finish->context, false);
+  if (const auto* finish = event.get_if<RunFinish>()) book.finished(*finish->context, true);
   if (const auto* start = event.get_if<ProcessStart>()) {
     chains_.saw(start->process);
   } else if (const auto* exec = event.get_if<ProcessExec>()) {

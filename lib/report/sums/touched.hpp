@@ -40,6 +40,8 @@ class Touched {
   /// All devices that did anything have been sampled for it.
   void end_snapshot(std::uint64_t time_ns);
 
+  /// Files and peers.
+  std::size_t size() const noexcept { return files_.size() + peers_.size(); }
   std::vector<BusyFile> files() const;
   std::vector<BusyFileSystem> file_systems() const;
   std::vector<BusyPeer> peers() const;
