@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of the users of an attack, and what one uses."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -21,6 +22,12 @@ def as_user(uid, cgroups, *words, **options):
 
     # A group of its own, so that all of it can be ended.
     return subprocess.Popen(words, preexec_fn=become, cwd="/", start_new_session=True, stdin=subprocess.DEVNULL, **options)
+
+
+def share_cpus(pid, nice):
+    """Of its session, beside others': as a slice of systemd has a share, however many sessions others begin."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w", encoding="ascii") as file:
+        file.write(str(nice))
 
 
 def memory(pid, field):

@@ -12,7 +12,7 @@ import time
 
 from cgroups import mounts, reported, write
 from client import Client
-from processes import PYTHON, as_user, memory
+from processes import PYTHON, as_user, memory, share_cpus
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../cli"))
@@ -24,6 +24,8 @@ VICTIM, ATTACKERS = 64002, (64001, 64003, 64004)
 VICTIM_MARK, ATTACKER_MARK = f"victim{os.getpid()}", f"attacker{os.getpid()}"
 SUBORDINATES_OF_EACH = 65536
 BEGIN_SECONDS = 120
+# An attacker has three sessions: the victim as much of the CPUs as these, and the service as much as both.
+USER_NICE, SERVICE_NICE = -5, -8
 PROGRAMS = ("attacks.py", "client.py", "read_direct.py", "service_attacks.py", "spy.py", "victim.py")
 # The folder of a job of Nextflow: its last parts are the job's id.
 JOB = "work/ab/0123456789abcdef0123456789abcd"
@@ -72,9 +74,7 @@ class Service:
             with open(self.log, "wb") as log:
                 self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
             self.pid = self.child.pid
-        # As under systemd: all users' sessions together have no more of the CPUs than the services, however many they begin.
-        with contextlib.suppress(OSError), open(f"/proc/{self.pid}/autogroup", "w", encoding="ascii") as file:
-            file.write("-6")
+        share_cpus(self.pid, SERVICE_NICE)
         until = time.monotonic() + BEGIN_SECONDS
         while not is_listening(self.socket):
             if time.monotonic() > until or not self.lives():
@@ -236,6 +236,7 @@ class Users:
         self.victim, self.victim_folder = self.start(
             VICTIM, "victim.py", "victim", slice_folder, mark=VICTIM_MARK, secret=self.victim_secret,
             container=self.container, processes=self.options.processes, busy_disk=busy_disk)
+        share_cpus(self.victim.pid, USER_NICE)
         return self.victim
 
     def start_spy(self):

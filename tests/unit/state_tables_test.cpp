@@ -289,6 +289,7 @@ TEST_CASE("the files of what was asked for are charged, and go where there is no
   FileUse use;
   use.process = build::process({.pid = 1, .start_ns = kSecond, .context = context});
   use.opens = 1;
+  use.read_bytes = 10;
   for (int i = 0; i < 500; ++i) {
     use.path = "/data/" + std::to_string(i);
     state.add(use, 1000);
