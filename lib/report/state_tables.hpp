@@ -28,7 +28,7 @@ class StateTables {
   /// `of_recording`: files and peers are kept of all runs and tasks, not only of those that were asked for before.
   /// `most_bytes_over`: for rows of runs and tasks that are over, and half as much for findings; who holds most
   /// loses the oldest.
-  explicit StateTables(std::string id, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>(),
+  explicit StateTables(std::string id, const std::shared_ptr<Accounts>& accounts = std::make_shared<Accounts>(),
                        bool of_recording = false, std::size_t most_bytes_over = 128u << 20);
   ~StateTables();
 

@@ -18,12 +18,11 @@ namespace tracer::internal {
 /// For rows of what is over, and half as much for findings.
 constexpr std::size_t kMostBytesOfState = 4u << 20;
 
-Hub::Hub(HostInfo host, ServeLimits limits, Ownership ownership, std::shared_ptr<Accounts> accounts)
+Hub::Hub(HostInfo host, ServeLimits limits, Ownership ownership, const std::shared_ptr<Accounts>& accounts)
     : host_(std::move(host)),
       limits_(limits),
       ownership_(std::move(ownership)),
-      state_(std::make_shared<StateTables>(to_string(Key{random_number()}), std::move(accounts), false,
-                                           kMostBytesOfState)) {}
+      state_(std::make_shared<StateTables>(to_string(Key{random_number()}), accounts, false, kMostBytesOfState)) {}
 
 Hub::Place& Hub::viewer(const ViewerKey& key) {
   const auto [found, fresh] = viewers_.try_emplace(key);

@@ -50,7 +50,7 @@ class Hub {
 
   /// `accounts`: that kept findings and the rows of the state are charged to.
   Hub(HostInfo host, ServeLimits limits, Ownership ownership,
-      std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>());
+      const std::shared_ptr<Accounts>& accounts = std::make_shared<Accounts>());
 
   void deliver(std::span<const Event> events, Clock::time_point now);
   /// The event as it is delivered, and whose it is. In the order of events.

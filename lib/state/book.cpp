@@ -108,7 +108,7 @@ std::vector<Book::ScopePtr> Book::around(const Context& context) {
 
 template <class Start>
 Book::ScopePtr Book::began(const Start& start, bool is_run) {
-  const ScopePtr scope = make(*start.context, is_run);
+  ScopePtr scope = make(*start.context, is_run);
   if (!scope) return nullptr;
   scope->context = start.context;
   scope->started = true;

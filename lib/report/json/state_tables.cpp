@@ -94,12 +94,12 @@ std::optional<std::uint64_t> number_in(std::string_view text, int base) {
 
 class StateTables::Impl {
  public:
-  Impl(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording, std::size_t most_bytes_over)
+  Impl(std::string id, const std::shared_ptr<Accounts>& accounts, bool of_recording, std::size_t most_bytes_over)
       : id_(std::move(id)),
         of_recording_(of_recording),
         findings_(most_bytes_over / 2, {}, accounts,
                   [this](std::uint64_t, Kept& kept) { ++rows_of(kept.owner, SeenBy::kBoth).dropped; }),
-        book_(std::move(accounts), {}, most_bytes_over, most_bytes_over + Book::kMostBytes) {
+        book_(accounts, {}, most_bytes_over, most_bytes_over + Book::kMostBytes) {
     book_.when_gone([this](ScopeId scope, ScopeId into) { gone_.emplace_back(scope, into); });
   }
 
@@ -486,9 +486,9 @@ std::vector<Finding> StateTables::Impl::findings(std::uint64_t since_ns, const V
   return findings;
 }
 
-StateTables::StateTables(std::string id, std::shared_ptr<Accounts> accounts, bool of_recording,
+StateTables::StateTables(std::string id, const std::shared_ptr<Accounts>& accounts, bool of_recording,
                          std::size_t most_bytes_over)
-    : impl_(std::make_unique<Impl>(std::move(id), std::move(accounts), of_recording, most_bytes_over)) {}
+    : impl_(std::make_unique<Impl>(std::move(id), accounts, of_recording, most_bytes_over)) {}
 StateTables::~StateTables() = default;
 
 void StateTables::add(const Event& event, const std::optional<uid_t>& owner, const Event* as_seen) {
