@@ -62,7 +62,7 @@ struct StateRow {
   StateRow* run = nullptr;  ///< That counts it, as the next.
   StateRow* of_step = nullptr;
   std::shared_ptr<const Context> context = Process::no_context();
-  std::shared_ptr<const Context> placed = {};  ///< For which `run` and `of_step` were found. Null: it is over.
+  std::shared_ptr<const Context> placed = {};  ///< For which `run` and `of_step` were found. Null: look again.
   std::size_t context_bytes = 0;               ///< That are charged.
   bool finished = false;
   bool is_over = false;                           ///< A task that is finished, and in which nothing lives.

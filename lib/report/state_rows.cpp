@@ -12,9 +12,9 @@ namespace {
 
 /// With what the tables of the rows add.
 constexpr std::size_t kBytesOfRow = sizeof(StateRow) + 256;
+constexpr std::size_t kBytesAbove = kBytesOfRow + sizeof(TasksBelow);
 /// A file, with its path, or a peer.
 constexpr std::size_t kBytesOfTouched = 1024;
-constexpr std::size_t kBytesAbove = kBytesOfRow + sizeof(TasksBelow);
 
 }  // namespace
 
@@ -183,16 +183,19 @@ void StateRows::touch(StateRow& row) const {
   row.touched_since_ns = last_ns;
 }
 
+void StateRows::note_gone(const StateRow& row) {
+  gone_.emplace_back(++versions_, id_of(row));
+  if (gone_.size() <= kMostGone) return;
+  forgot_gone_at_ = gone_.front().first;
+  gone_.pop_front();
+}
+
 void StateRows::drop(StateRow& row) {
   in_snapshot_.erase(&row.sums.memory);
   with_folded_.erase(&row);
   for (const std::uint32_t pid : row.living) places_[pid] = nullptr;
   by_version_.erase(row.place);
-  gone_.emplace_back(++versions_, id_of(row));
-  if (gone_.size() > kMostGone) {
-    forgot_gone_at_ = gone_.front().first;
-    gone_.pop_front();
-  }
+  note_gone(row);
   if (row.level == SummaryLevel::kStep) {
     for (StateRow* const task : row.tasks->all()) task->of_step = nullptr;
     steps_.erase({row.scope->id, row.step});
@@ -244,9 +247,9 @@ std::vector<StateRow*> StateRows::steps_of(ScopeId run) {
 /// The other scope has no row yet.
 void StateRows::become(StateRow& row, const Book::ScopePtr& scope) {
   const ScopeId before = row.scope->id;
-  gone_.emplace_back(++versions_, id_of(row));
+  note_gone(row);
   for (StateRow* const step : row.tasks ? steps_of(before) : Rows()) {
-    gone_.emplace_back(++versions_, id_of(*step));
+    note_gone(*step);
     auto node = steps_.extract({before, step->step});
     node.key().first = scope->id;
     node.mapped().scope = scope;

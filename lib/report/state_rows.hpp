@@ -86,7 +86,6 @@ class StateRows {
     StateRow* run = nullptr;
     StateRow* step = nullptr;
   };
-  using Steps = std::map<std::pair<ScopeId, std::string>, StateRow>;
 
   /// The innermost row that a context belongs to; made where there is none. Null: it belongs to none.
   StateRow* row_of(const std::shared_ptr<const Context>& context);
@@ -104,6 +103,7 @@ class StateRows {
   void close_left();
   void keep(StateRow& row, std::shared_ptr<const Context> context);
   void changed(StateRow& row);
+  void note_gone(const StateRow& row);
   void drop(StateRow& row);
   void merge(StateRow& from, StateRow& into);
   void add_what_lives(RowSums& sums, const StateRow& row) const;
@@ -127,7 +127,7 @@ class StateRows {
   bool touch_all_;
   std::unordered_map<ScopeId, StateRow> scopes_;  ///< Runs and tasks.
   std::size_t runs_ = 0;                          ///< Of these.
-  Steps steps_;
+  std::map<std::pair<ScopeId, std::string>, StateRow> steps_;
   std::list<StateRow*> by_version_;  ///< The newest last.
   std::unordered_map<std::uint32_t, LivingRow> living_;
   std::unordered_map<std::uint32_t, StateRow*> places_;  ///< Of what lives, by pid. Null: in none.

@@ -129,9 +129,12 @@ Subjects::Subjects(std::string_view asked) : pid_(pid_in(asked)) {
 
 /// Where two turn out to be one, that which has the key stays.
 void Subjects::gone(ScopeId id, ScopeId into) {
-  if (into == ScopeId::kNone && scopes_.contains(id)) ++left_out_;
   auto moved = scopes_.extract(id);
-  if (!moved || into == ScopeId::kNone) return;
+  if (!moved) return;
+  if (into == ScopeId::kNone) {
+    ++left_out_;
+    return;
+  }
   moved.key() = into;
   scopes_.insert(std::move(moved));
 }
@@ -259,14 +262,16 @@ void Subjects::finish() {
   for (auto& [key, each] : scopes_) settle(each);
 }
 
-const SubjectScope* Subjects::scope_by(const std::optional<Key>& key) const {
-  const Book::ScopePtr in_book = key ? book_.find_key(static_cast<std::uint64_t>(*key)) : nullptr;
-  const auto known = in_book ? scopes_.find(in_book->id) : scopes_.end();
+const SubjectScope* Subjects::scope_by(ScopeId id) const {
+  const auto known = scopes_.find(id);
   return known != scopes_.end() ? &known->second : nullptr;
 }
-const SubjectScope* Subjects::task_by(Key key) const { return scope_by(key); }
-const SubjectScope* Subjects::task_of(const Context& context) const { return scope_by(context.task_key); }
-const SubjectScope* Subjects::run_of(const Context& context) const { return scope_by(context.run_key); }
+const SubjectScope* Subjects::task_by(Key key) const {
+  const Book::ScopePtr in_book = book_.find_key(static_cast<std::uint64_t>(key));
+  return in_book ? scope_by(in_book->id) : nullptr;
+}
+const SubjectScope* Subjects::task_of(const Context& context) const { return scope_by(book_.id_of(context, false)); }
+const SubjectScope* Subjects::run_of(const Context& context) const { return scope_by(book_.id_of(context, true)); }
 
 std::vector<Subject> Subjects::find(std::string_view asked) const {
   std::vector<Subject> found;
@@ -365,8 +370,7 @@ std::vector<BusyWhile> Subjects::devices_of(const Subject& subject) const {
     const auto most = std::max_element(others.begin(), others.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != others.end()) {
-      const auto other = scopes_.find(most->first);
-      device.other = other == scopes_.end() ? nullptr : &other->second;
+      device.other = scope_by(most->first);
       device.other_bytes = most->second;
     }
     all.push_back(device);

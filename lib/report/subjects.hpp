@@ -142,7 +142,7 @@ class Subjects {
   void saw(const ContextChange& change);
   void saw(const ProcessExit& exit);
   void gone(ScopeId id, ScopeId into);
-  const SubjectScope* scope_by(const std::optional<Key>& key) const;
+  const SubjectScope* scope_by(ScopeId id) const;
   void settle(SubjectScope& scope) const;
 
   std::optional<std::uint32_t> pid_;

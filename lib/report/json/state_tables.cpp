@@ -148,9 +148,8 @@ class StateTables::Impl {
 
     /// Null: it is not seen.
     const Event* seen_by(const Viewer& viewer) const {
-      if (!viewer) return &finding;
-      if (!owner || std::find(viewer->begin(), viewer->end(), *owner) == viewer->end()) return nullptr;
-      return as_seen ? &*as_seen : &finding;
+      if (!is_seen(owner, SeenBy::kBoth, viewer)) return nullptr;
+      return viewer && as_seen ? &*as_seen : &finding;
     }
   };
   /// Whose a failure is.

@@ -114,9 +114,15 @@ void RunPaths::gone(ScopeId id, ScopeId into) {
       run_of_task_.erase(task);
     }
     if (into == ScopeId::kNone) return;
-    Run& same = runs_[into];
-    same.tasks.merge(run.mapped().tasks);
-    same.is_whole = same.is_whole && run.mapped().is_whole;
+    run.key() = into;
+    auto result = runs_.insert(std::move(run));
+    Run& same = result.position->second;
+    if (result.inserted) {
+      if (same.finished) finished_.push_back(into);
+      return;
+    }
+    same.tasks.merge(result.node.mapped().tasks);
+    same.is_whole = same.is_whole && result.node.mapped().is_whole;
     return;
   }
   const auto run_id = run_of_task_.extract(id);
