@@ -30,9 +30,9 @@ constexpr std::size_t kQueueBytes = 64u << 20;
 constexpr std::size_t kReadBytes = 64u << 10;
 constexpr int kAcceptsInARound = 64;
 constexpr int kLinesInARound = 16;
-constexpr milliseconds kListenersRest{100};
+constexpr milliseconds kListenerRests{100};
 /// CPU time beyond the share with which a user gets no further connection.
-constexpr CpuShares::Time kBeyondForConnections = std::chrono::seconds(1);
+constexpr CpuShares::Time kBeyondForConnections = std::chrono::milliseconds(500);
 constexpr milliseconds kLook{1000};
 
 // What epoll says is which: below these are descriptors, from kFirstConnection on connections.
@@ -108,7 +108,8 @@ void Service::run(milliseconds timeout, int other_fd) {
     const auto now = Clock::now();
     auto wait = until(std::min(end, next_look_), now);
     if (const auto tick = hub_.next_tick()) wait = std::min(wait, until(*tick, now));
-    if (listeners_rest_) wait = std::min(wait, until(listen_again_, now));
+    for (const auto& [fd, listener] : listeners_)
+      if (listener.rests_until) wait = std::min(wait, until(*listener.rests_until, now));
     for (const auto& [id, when] : resting_) wait = std::min(wait, until(when, now));
     epoll_event event{EPOLLIN | EPOLLONESHOT, {.u64 = static_cast<std::uint64_t>(other_fd)}};
     if (other_fd >= 0 && ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, other_fd, &event) != 0 && errno == EEXIST)
@@ -168,13 +169,7 @@ void Service::round(int timeout_ms, int other_fd) {
   if (const auto tick = hub_.next_tick(); tick && *tick <= now) hub_.tick(now);
   wake_rested(now);
   deliver_filled();
-  if (listeners_rest_ && now >= listen_again_) {
-    listeners_rest_ = false;
-    for (auto& [fd, listener] : listeners_) {
-      epoll_event event{EPOLLIN, {.u64 = static_cast<std::uint64_t>(fd)}};
-      ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
-    }
-  }
+  wake_listeners(now);
   if (alone_ != streams_.empty()) {
     alone_ = streams_.empty();
     reader_->let_rest(alone_);
@@ -190,39 +185,52 @@ void Service::round(int timeout_ms, int other_fd) {
 
 void Service::accept_from(Listener& listener) {
   const auto before = cpu_time_of_this_thread();
-  const auto before_now = Clock::now();
-  std::map<uid_t, int> refused;
-  int accepted = 0;
-  const auto charge_refused = [&] {
-    // One look at the clock for all: there may be tens of thousands in a second.
-    if (refused.empty()) return;
-    const auto each = (cpu_time_of_this_thread() - before) / accepted;
-    for (const auto& [user, count] : refused) cpu_shares_.charge(user, each * count, Clock::now());
-  };
-  for (; accepted < kAcceptsInARound; ++accepted) {
+  const auto now = Clock::now();
+  std::map<uid_t, int> accepted;
+  int all = 0;
+  bool refused = false;
+  for (; all < kAcceptsInARound; ++all) {
     UniqueFd socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
       const auto user = uid_of_peer(socket.get());
-      if (user && cpu_shares_.is_beyond(payer(*user), kBeyondForConnections, before_now)) {
+      if (!user) continue;
+      ++accepted[payer(*user)];
+      if (cpu_shares_.is_beyond(payer(*user), kBeyondForConnections, now)) {
         ++refused_connections_;
-        ++refused[payer(*user)];
-      } else if (user) {
-        admit(std::move(socket), *user, listener.admin);
+        refused = true;
+      } else {
+        admit(std::move(socket), listener.admin);
       }
       continue;
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
-    if (errno == EAGAIN) return charge_refused();
     // No descriptor, no memory: who waits is served when others have gone.
-    listeners_rest_ = true;
-    listen_again_ = Clock::now() + kListenersRest;
-    for (auto& [fd, each] : listeners_) {
-      epoll_event event{0, {.u64 = static_cast<std::uint64_t>(fd)}};
-      ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
-    }
-    return charge_refused();
+    if (errno != EAGAIN) rest(listener, now + kListenerRests);
+    break;
   }
-  charge_refused();
+  if (all == 0) return;
+  // One look at the clock for all: there may be tens of thousands in a second.
+  const auto used = cpu_time_of_this_thread() - before;
+  const auto after = Clock::now();
+  for (const auto& [user, count] : accepted) cpu_shares_.charge(user, used / all * count, after);
+  // A refusal costs as much as they cost to make: refusing, too, takes no more than the share of a user.
+  if (refused) rest(listener, after + used * CpuShares::kShareOfCpu);
+}
+
+void Service::rest(Listener& listener, Clock::time_point until) {
+  listener.rests_until = until;
+  const int fd = listener.socket.get();
+  epoll_event event{0, {.u64 = static_cast<std::uint64_t>(fd)}};
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+void Service::wake_listeners(Clock::time_point now) {
+  for (auto& [fd, listener] : listeners_) {
+    if (!listener.rests_until || now < *listener.rests_until) continue;
+    listener.rests_until.reset();
+    epoll_event event{EPOLLIN, {.u64 = static_cast<std::uint64_t>(fd)}};
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+  }
 }
 
 void Service::refuse_connection(int socket) {
@@ -233,8 +241,7 @@ void Service::refuse_connection(int socket) {
   [[maybe_unused]] const ssize_t sent = ::send(socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void Service::admit(UniqueFd socket, uid_t user, bool admin) {
-  const CpuCharge charge(cpu_shares_, payer(user));
+void Service::admit(UniqueFd socket, bool admin) {
   auto peer = peer_of(socket.get(), admin);
   if (!peer) return;
   const bool has_room =

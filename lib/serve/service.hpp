@@ -57,6 +57,7 @@ class Service {
   struct Listener {
     UniqueFd socket;
     bool admin = false;
+    std::optional<Clock::time_point> rests_until = std::nullopt;
   };
   struct Newcomer {
     std::uint64_t connection = 0;
@@ -80,7 +81,9 @@ class Service {
 
   void round(int timeout_ms, int other_fd);
   void accept_from(Listener& listener);
-  void admit(UniqueFd socket, uid_t user, bool admin);
+  void rest(Listener& listener, Clock::time_point until);
+  void wake_listeners(Clock::time_point now);
+  void admit(UniqueFd socket, bool admin);
   void refuse_connection(int socket);
   void serve(Connection& connection, std::uint32_t happened);
   void leave(Connection& connection);
@@ -157,8 +160,6 @@ class Service {
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;
   std::map<Outbox*, std::uint64_t> streams_;
   std::uint64_t next_id_ = 0;
-  Clock::time_point listen_again_{};
-  bool listeners_rest_ = false;
   bool queue_ended_ = false;
   bool other_happened_ = false;
   bool alone_ = false;                  ///< Nobody gets events as they come.
