@@ -149,6 +149,7 @@ struct HourlyPrice {
 };
 
 struct Report {
+  std::string verdict;           ///< As in Summary. Empty: no run has ended.
   std::vector<ReportRow> tools;  ///< Most CPU first.
   std::vector<ReportRow> steps;  ///< In order of their first start; so are the tasks.
   std::vector<ReportRow> tasks;

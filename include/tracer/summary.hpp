@@ -122,6 +122,7 @@ struct Failure {
   std::uint64_t ignored = 0;    ///< A parent, or one above, went on or ended otherwise.
   std::vector<std::shared_ptr<const Process>> passed_on_by = {};  ///< For the first, at most 8: from its parent up.
   std::shared_ptr<const Process> ignored_by = {};                 ///< For the first; null: none, or unknown.
+  bool retried = false;  ///< The task of the first was tried again, and succeeded then.
 };
 
 /// A process that has not ended, as its last sample saw it.
@@ -251,6 +252,9 @@ class TRACER_EXPORT Summary {
   const std::vector<Failure>& failures() const noexcept;  ///< In order of their first; at most kMaxFailures.
   std::uint64_t failed() const noexcept;                  ///< All of them.
   const Excused& excused() const noexcept;
+  /// In a sentence, whether the run has succeeded, and what has become of its tasks; of several runs, how many have.
+  /// Empty: none has ended.
+  std::string verdict() const;
   /// As they were reported last: errors first, then warnings, then notes; the earliest first among these.
   std::vector<Finding> findings() const;
   /// The last samples of processes that have not ended.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a task is called: in tables, pages, lists and on the live line.
+/// What runs and tasks are called: in tables, pages, lists, findings and on the live line.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <tracer/context.hpp>
 
 #include "base/declared_task.hpp"
+#include "base/text.hpp"
 
 namespace tracer::internal {
 
@@ -74,6 +75,16 @@ inline std::string name_in_step(const std::string& step, const std::string& own)
 inline std::string task_name(const Context& context) {
   const std::string name = name_in_step(context.step.value_or(""), own_task_name(context));
   return name.empty() ? process_name(context) : name;
+}
+
+/// What a run is called. Empty: it has no name.
+inline std::string run_name(const Context& context) {
+  std::string name = context.pipeline.value_or("");
+  // Of a file its name is enough; owner/project is no path.
+  if (name.starts_with('/')) name = base_name(name);
+  if (context.run) name += (name.empty() ? "" : " ") + *context.run;
+  if (name.empty() && context.engine && context.run_id) name = *context.engine + " " + *context.run_id;
+  return name;
 }
 
 }  // namespace tracer::internal

@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/declared_task.hpp"
 #include "base/event_schema.hpp"
 #include "base/heap_bytes.hpp"
 #include "base/text.hpp"
 #include "base/tool_name.hpp"
-#include "insight/end_words.hpp"
+#include "base/end_words.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -51,6 +54,42 @@ std::string called_as(const Process& process) {
     ++words;
   }
   return called;
+}
+
+constexpr std::int32_t kOfSignal = 128;  ///< A shell's status of a child that signal n ended: 128 + n.
+
+std::string how_of(const FailureOrigin& origin) {
+  if (origin.exit_signal == SIGINT && origin.sender == "kernel") return "was interrupted by Ctrl-C";
+  const std::int32_t signal = origin.exit_code.value_or(0) - kOfSignal;
+  if (signal == SIGKILL || signal == SIGTERM) return fmt::format("{} (128 + {})", how(origin), signal_name(signal));
+  return how(origin);
+}
+
+/// Of a signal that nothing else is said of: whose it was.
+void add_sender(FindingDraft& draft, const FailureOrigin& origin, const FindingBook& book) {
+  if (!origin.exit_signal || !origin.sender_pid || !origin.sender_process) return;
+  const Process& sender = *origin.sender_process;
+  draft.evidence.push_back(words("sent_by", *origin.sender_pid == origin.process->pid
+                                                ? "itself"
+                                                : fmt::format("{} (pid {})", book.name_of(sender, draft), sender.pid)));
+}
+
+void add_explained(FindingDraft& draft, const FailureOrigin& origin) {
+  if (origin.exit_code == kOfSignal + SIGKILL)
+    draft.evidence.push_back(words(
+        "explained",
+        "137 is the status of what was killed, most often for its memory; the kernel killed nothing for that here"));
+  if (origin.exit_code == kOfSignal + SIGTERM)
+    draft.evidence.push_back(
+        words("explained", "143 is the status of what was ended by SIGTERM, such as at a limit of time"));
+}
+
+/// It stops where a command of it fails, by its arguments.
+bool is_careful(const Process& shell) {
+  if (!shell.program->argv) return false;
+  const auto& argv = *shell.program->argv;
+  return std::any_of(argv.begin(), argv.end(),
+                     [](const std::string& word) { return word.find("pipefail") != std::string::npos; });
 }
 
 void add_status(FindingDraft& draft, const FailureOrigin& origin) {
@@ -104,9 +143,6 @@ bool is_engine(const std::shared_ptr<const Process>& process) { return process &
 
 FailureFindings::FailureFindings(FindingBook& book)
     : book_(book),
-      little_cpu_ns_(book.rules().limit("silent_failure", "little_cpu_ns")),
-      little_child_ns_(book.rules().limit("silent_failure", "little_child_ns")),
-      little_bytes_(book.rules().limit("silent_failure", "little_written_bytes")),
       readers_(book.rules().limit("partial_output_used", "least_bytes"), book.accounts()),
       retried_(book),
       by_scope_(kMostBytes, "findings_full", book.accounts()),
@@ -157,7 +193,8 @@ void FailureFindings::gone(ScopeId id, ScopeId into) {
   if (!both) return;
   for (const FailedPtr& each : both->all) remember(into, each);
   Scope& scope = *by_scope_.find(into);
-  scope.dropped += both->dropped;
+  scope.dropped.add(both->dropped);
+  scope.dropped_work.add(both->dropped_work);
   scope.ran_out_of_memory |= both->ran_out_of_memory;
 }
 
@@ -173,11 +210,11 @@ void FailureFindings::process_ended(const ProcessExit& exit, std::vector<Event>&
     const Account& account = exit.program.account;
     failed = std::make_shared<Failed>();
     failed->end_ns = exit.end_ns;
+    failed->cpu_ns = account.cpu_ns.value_or(0);
     failed->written_bytes = account.written_bytes.value_or(0);
-    // What its children did is work as well. What is not known is not held against it.
-    failed->little = !exit.exit_signal && account.cpu_ns.value_or(0) < little_cpu_ns_ &&
-                     failed->written_bytes < little_bytes_ && account.storage_written_bytes.value_or(0) == 0 &&
-                     !(account.process_ledger && account.process_ledger->child_ns >= little_child_ns_);
+    // What is not known is not held against it.
+    failed->little = !exit.exit_signal && is_brief(exit) && account.storage_written_bytes.value_or(0) == 0;
+    failed->could_not_load = exit.exit_code && could_not_load(*exit.process, exit.program, *exit.exit_code);
   } else {
     readers_.saw(exit);
   }
@@ -246,7 +283,7 @@ void FailureFindings::report_end(Failed& failed) {
   draft.process = origin.process;
   draft.first_ns = draft.last_ns = failed.end_ns;
   draft.closed = true;
-  draft.evidence = {words("how", how(origin)),
+  draft.evidence = {words("how", how_of(origin)),
                     figure("life_ns", failed.end_ns - std::min(failed.end_ns, process.start_ns), "ns")};
   add_status(draft, origin);
   if (origin.oom_killed.value_or(false)) {
@@ -265,6 +302,10 @@ void FailureFindings::report_end(Failed& failed) {
     draft.evidence.push_back(words("signal", signal_name(*origin.exit_signal)));
     // One that aborts reports a mistake, which its starter may expect.
     if (!failed.by_kernel) draft.severity = is_declared ? "warning" : "note";
+  } else if (failed.could_not_load) {
+    draft.code = "library_not_found";
+    draft.confidence = "medium";
+    if (!is_declared) draft.severity = "note";
   } else if (origin.exit_code == kNotFound || origin.exit_code == kNotExecutable) {
     draft.code = origin.exit_code == kNotFound ? "command_not_found" : "no_permission";
     draft.confidence = "medium";
@@ -304,7 +345,7 @@ bool FailureFindings::report_used(Failed& failed, const Leader& scope, std::uint
     draft.first_ns = draft.last_ns = failed.end_ns;
     draft.closed = true;
     draft.confidence = failed.origin.ignored_by || failed.by_kernel || failed.by_stranger ? "high" : "medium";
-    draft.evidence = {words("how", how(failed.origin))};
+    draft.evidence = {words("how", how_of(failed.origin))};
     add_status(draft, failed.origin);
   }
   draft.severity = failed.trying ? "note" : "error";
@@ -315,9 +356,23 @@ bool FailureFindings::report_used(Failed& failed, const Leader& scope, std::uint
   return true;
 }
 
-/// `alike`: not empty; the first stands for all.
-void FailureFindings::report_silent(const std::vector<FailedPtr>& alike, const Leader& scope, std::string_view severity,
-                                    std::uint64_t time_ns, std::vector<Event>& events) {
+/// `alike`: not empty; the worst stands for all.
+void FailureFindings::report_silent(std::vector<FailedPtr> alike, const Dropped& dropped, const Leader& scope,
+                                    std::string_view severity, std::uint64_t time_ns, std::vector<Event>& events) {
+  std::uint64_t first_ns = dropped.first_ns;
+  std::uint64_t last_ns = 0;
+  for (const FailedPtr& each : alike) {
+    first_ns = std::min(first_ns, each->end_ns);
+    last_ns = std::max(last_ns, each->end_ns);
+  }
+  std::stable_sort(alike.begin(), alike.end(), [](const FailedPtr& one, const FailedPtr& other) {
+    const auto weight = [](const Failed& each) {
+      return std::tuple(each.origin.exit_signal.has_value(), !each.little, each.little ? 0 : each.cpu_ns,
+                        each.little ? 0 : each.written_bytes);
+    };
+    return weight(*one) > weight(*other);
+  });
+  const std::uint64_t count = alike.size() + dropped.count;
   const Failed& failed = *alike.front();
   const FailureOrigin& origin = failed.origin;
   FindingDraft draft;
@@ -325,17 +380,21 @@ void FailureFindings::report_silent(const std::vector<FailedPtr>& alike, const L
   draft.severity = severity;
   draft.context = scope.context;
   draft.process = origin.process;
-  draft.first_ns = failed.end_ns;
-  draft.last_ns = alike.back()->end_ns;
-  draft.count = alike.size();
+  draft.first_ns = first_ns;
+  draft.last_ns = last_ns;
+  draft.count = count;
   draft.closed = true;
   draft.confidence = origin.ignored_by || failed.by_kernel || failed.by_stranger ? "high" : "medium";
-  draft.evidence = {words("how", how(origin))};
+  draft.evidence = {words("how", how_of(origin))};
   add_status(draft, origin);
   if (origin.ignored_by)
-    draft.evidence.push_back(
-        words(is_shell(*origin.ignored_by) ? "shell" : "program", book_.name_of(*origin.ignored_by, draft)));
-  if (alike.size() > 1) {
+    draft.evidence.push_back(words(!is_shell(*origin.ignored_by)    ? "program"
+                                   : is_careful(*origin.ignored_by) ? "careful_shell"
+                                                                    : "shell",
+                                   book_.name_of(*origin.ignored_by, draft)));
+  add_sender(draft, origin, book_);
+  add_explained(draft, origin);
+  if (count > 1) {
     std::vector<std::string> named;
     for (std::size_t i = 1; i < alike.size() && named.size() < kMostNamed; ++i) {
       std::string tool = book_.name_of(*alike[i]->origin.process, draft);
@@ -343,7 +402,7 @@ void FailureFindings::report_silent(const std::vector<FailedPtr>& alike, const L
     }
     std::string others;
     for (const std::string& each : named) others += (others.empty() ? "" : ", ") + each;
-    draft.evidence.push_back(figure("others", alike.size() - 1, "count"));
+    draft.evidence.push_back(figure("others", count - 1, "count"));
     draft.evidence.push_back(words("other_tools", others));
   }
   for (const FailedPtr& each : alike) each->said = severity;
@@ -365,13 +424,18 @@ void FailureFindings::ended_well(const Scope& scope, const Leader& leader, std::
     // One thing that happened is one finding.
     if (rank(each->said) >= rank(severity)) continue;
     if (severity == "error") {
-      report_silent({each}, leader, severity, time_ns, events);
+      report_silent({each}, {}, leader, severity, time_ns, events);
     } else {
       (severity == "note" ? notes : warnings).push_back(each);
     }
   }
-  if (!warnings.empty()) report_silent(warnings, leader, "warning", time_ns, events);
-  if (!notes.empty()) report_silent(notes, leader, "note", time_ns, events);
+  Dropped dropped_warnings = is_declared ? scope.dropped_work : Dropped();
+  Dropped dropped_notes = scope.dropped;
+  if (!is_declared) dropped_notes.add(scope.dropped_work);
+  if (notes.empty()) dropped_warnings.add(std::exchange(dropped_notes, {}));
+  if (warnings.empty()) dropped_notes.add(dropped_warnings);
+  if (!warnings.empty()) report_silent(std::move(warnings), dropped_warnings, leader, "warning", time_ns, events);
+  if (!notes.empty()) report_silent(std::move(notes), dropped_notes, leader, "note", time_ns, events);
 }
 
 /// The failure that the leader's status comes from; else the last that may have led to it: one that nobody ignored, of
@@ -386,7 +450,7 @@ FailureFindings::Cause FailureFindings::cause_of(const Scope& scope, const Leade
         std::any_of(passing.begin(), passing.end(), [&](const auto& by) { return by->pid == leader.pid; });
     if (reaches && (!passed || each->end_ns < passed->end_ns)) passed = each;
   }
-  if (passed) return {passed, true};
+  if (passed) return {passed, !passed->origin.is_likely};
   FailedPtr likely;
   for (auto each = scope.all.rbegin(); each != scope.all.rend(); ++each) {
     const FailureOrigin& origin = (*each)->origin;
@@ -403,7 +467,7 @@ FailureFindings::Cause FailureFindings::cause_of(const Scope& scope, const Leade
   return {own, own != nullptr};
 }
 
-void FailureFindings::ended_badly(ScopeId id, const Scope& scope, const Leader& leader, std::uint64_t time_ns,
+void FailureFindings::ended_badly(ScopeId id, Scope& scope, const Leader& leader, std::uint64_t time_ns,
                                   std::vector<Event>& events) {
   const Cause cause = cause_of(scope, leader);
   if (!cause.failed) return;
@@ -418,7 +482,7 @@ void FailureFindings::ended_badly(ScopeId id, const Scope& scope, const Leader& 
   draft.first_ns = failed.end_ns;
   draft.last_ns = leader.end_ns.value_or(time_ns);
   draft.closed = true;
-  draft.evidence = {words("how", how(origin))};
+  draft.evidence = {words("how", how_of(origin))};
   std::string passed_on_by;
   std::string last;
   for (const auto& process : origin.passed_on_by) {
@@ -428,11 +492,16 @@ void FailureFindings::ended_badly(ScopeId id, const Scope& scope, const Leader& 
     passed_on_by += (passed_on_by.empty() ? "" : ", ") + last;
   }
   if (!passed_on_by.empty()) draft.evidence.push_back(words("passed_on_by", passed_on_by));
-  const std::uint64_t failures = scope.all.size() + scope.dropped;
+  const std::uint64_t failures = scope.all.size() + scope.dropped.count + scope.dropped_work.count;
   if (failures > 1) draft.evidence.push_back(figure("failures", failures, "count"));
-  draft.severity = failed.trying || (!leader.is_run && !is_declared_task(*leader.context)) ? "note" : "warning";
+  add_sender(draft, origin, book_);
+  if (!scope.ran_out_of_memory) add_explained(draft, origin);
+  const bool is_interrupt = origin.exit_signal == SIGINT && origin.sender == "kernel";
+  const bool is_minor = failed.trying || is_interrupt || (!leader.is_run && !is_declared_task(*leader.context));
+  draft.severity = is_minor ? "note" : "warning";
   if (rank(failed.said) < rank(draft.severity)) failed.said = draft.severity;
   book_.report(draft, time_ns, events);
+  scope.said = std::make_shared<const FindingDraft>(draft);
   // A task that failed inside of another, or of a run: what becomes of it there?
   const auto process = chains_.known_process(leader.pid);
   const auto parent = process && process->parent_pid ? chains_.known_process(*process->parent_pid) : nullptr;
@@ -459,6 +528,15 @@ std::size_t FailureFindings::bytes_of(const Failed& failed) {
   return sizeof(Failed) + heap_bytes(*failed.origin.process);
 }
 
+void FailureFindings::Dropped::add(const Dropped& other) {
+  count += other.count;
+  first_ns = std::min(first_ns, other.first_ns);
+}
+
+void FailureFindings::drop(Scope& scope, const Failed& failed) {
+  (failed.little || failed.trying ? scope.dropped : scope.dropped_work).add({1, failed.end_ns});
+}
+
 void FailureFindings::remember(ScopeId id, const FailedPtr& failed) {
   const Process& process = *failed->origin.process;
   Scope* const known = by_scope_.contains(id) ? by_scope_.find(id) : by_scope_.put(id, owner_of(process), 0, {});
@@ -472,14 +550,11 @@ void FailureFindings::remember(ScopeId id, const FailedPtr& failed) {
     });
     if (least == scope.all.end()) least = std::next(scope.all.begin());
     scope.bytes -= bytes_of(**least);
+    drop(scope, **least);
     scope.all.erase(least);
-    ++scope.dropped;
   }
   const std::size_t bytes = scope.bytes + bytes_of(*failed);
-  if (!by_scope_.charge(id, bytes)) {
-    ++scope.dropped;
-    return;
-  }
+  if (!by_scope_.charge(id, bytes)) return drop(scope, *failed);
   scope.bytes = bytes;
   scope.all.push_back(failed);
 }
@@ -493,7 +568,7 @@ void FailureFindings::scope_ended(const ScopeEnd& end, std::vector<Event>& event
   };
   if (end.is_run()) return static_cast<void>(ended(*end.run));
   const Scope scope = ended(*end.task);
-  retried_.finished(*end.task, scope.ran_out_of_memory, events);
+  retried_.finished(*end.task, scope.ran_out_of_memory, scope.said, events);
 }
 
 void FailureFindings::session_ends(std::uint64_t time_ns, std::vector<Event>& events) {

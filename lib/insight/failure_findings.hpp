@@ -45,9 +45,11 @@ class FailureFindings : public Detector {
   struct Failed {
     FailureOrigin origin = {};
     std::uint64_t end_ns = 0;
+    std::uint64_t cpu_ns = 0;         ///< Of its last program.
     std::uint64_t written_bytes = 0;  ///< By its last program, to whatever.
-    bool little = false;              ///< It did so little that its status may be all that it was run for.
-    bool trying = false;              ///< Below what tries things out.
+    bool could_not_load = false;
+    bool little = false;  ///< It did so little that its status may be all that it was run for.
+    bool trying = false;  ///< Below what tries things out.
     bool crashed = false;
     bool by_kernel = false;
     bool by_stranger = false;
@@ -55,12 +57,19 @@ class FailureFindings : public Detector {
     std::shared_ptr<const FindingDraft> at_end = {};  ///< The finding that its end was, at once. Null: none.
   };
   using FailedPtr = std::shared_ptr<Failed>;
+  struct Dropped {
+    std::uint64_t count = 0;
+    std::uint64_t first_ns = UINT64_MAX;
+    void add(const Dropped& other);
+  };
   /// Of a task or run.
   struct Scope {
     std::vector<FailedPtr> all = {};
     std::size_t bytes = 0;      ///< That `all` takes.
-    std::uint64_t dropped = 0;  ///< That are not in `all`.
+    Dropped dropped = {};       ///< That are not in `all`, and may be no more than notes.
+    Dropped dropped_work = {};  ///< Likewise, of what did more.
     bool ran_out_of_memory = false;
+    std::shared_ptr<const FindingDraft> said = {};  ///< Why it failed. Null: nothing was said.
   };
   struct Leader {
     std::uint32_t pid = 0;
@@ -87,19 +96,16 @@ class FailureFindings : public Detector {
   void add_oom(FindingDraft& draft, const Process& process) const;
   static std::size_t bytes_of(const Failed& failed);
   void remember(ScopeId id, const FailedPtr& failed);
+  static void drop(Scope& scope, const Failed& failed);
   bool report_used(Failed& failed, const Leader& scope, std::uint64_t time_ns, std::vector<Event>& events);
-  void report_silent(const std::vector<FailedPtr>& alike, const Leader& scope, std::string_view severity,
-                     std::uint64_t time_ns, std::vector<Event>& events);
+  void report_silent(std::vector<FailedPtr> alike, const Dropped& dropped, const Leader& scope,
+                     std::string_view severity, std::uint64_t time_ns, std::vector<Event>& events);
   void ended_well(const Scope& scope, const Leader& leader, std::uint64_t time_ns, std::vector<Event>& events);
-  void ended_badly(ScopeId id, const Scope& scope, const Leader& leader, std::uint64_t time_ns,
-                   std::vector<Event>& events);
+  void ended_badly(ScopeId id, Scope& scope, const Leader& leader, std::uint64_t time_ns, std::vector<Event>& events);
   Cause cause_of(const Scope& scope, const Leader& leader) const;
   Scope leader_ended(ScopeId id, const Leader& leader, std::uint64_t time_ns, std::vector<Event>& events);
 
   FindingBook& book_;
-  std::uint64_t little_cpu_ns_;
-  std::uint64_t little_child_ns_;
-  std::uint64_t little_bytes_;
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
   OutputReaders readers_;
   RetriedTasks retried_;

@@ -22,13 +22,11 @@ constexpr std::uint64_t kLeastBetween_ns = 10'000'000'000;
 /// What a task or run is called, for a sentence.
 std::string subject_name(const Finding& finding) {
   const Context& context = *finding.context;
-  if (finding.subject == "run") {
-    const auto name = context.run ? context.run : context.run_id ? context.run_id : context.engine;
-    return name ? "run " + *name : "this run";
-  }
   const std::string task = task_name(context);
-  if (context.task_key && !task.empty()) return "task " + task;
-  return context.run ? "run " + *context.run : "no task";
+  if (finding.subject != "run" && context.task_key && !task.empty()) return "task " + task;
+  const std::string run = run_name(context);
+  if (!run.empty() || context.engine) return "run " + (run.empty() ? *context.engine : run);
+  return context.run_key ? "this run" : "no task";
 }
 
 std::optional<std::string> named(std::string_view name, const Finding& finding) {
@@ -142,7 +140,8 @@ void FindingBook::report(const FindingDraft& draft, std::uint64_t time_ns, std::
   finding.count = draft.count;
   finding.evidence = draft.evidence;
   finding.text = filled_in(rule->text, finding);
-  finding.advice = filled_in(rule->advice, finding);
+  const auto special = rule->advice_for.find(draft.context->engine.value_or(""));
+  finding.advice = filled_in(special == rule->advice_for.end() ? rule->advice : special->second, finding);
   if (draft.closed) {
     finding.time_ns = time_ns;
     open_.erase(static_cast<std::uint64_t>(key));

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "insight/end_words.hpp"
+#include "base/end_words.hpp"
 #include "insight/shares.hpp"
 
 namespace tracer::internal {

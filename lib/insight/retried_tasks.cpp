@@ -3,8 +3,10 @@
 
 #include <signal.h>
 
+#include <fmt/format.h>
+
 #include "base/key_hash.hpp"
-#include "insight/end_words.hpp"
+#include "base/end_words.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -35,7 +37,17 @@ bool RetriedTasks::may_do_better(const Attempt& next, const Attempt& last) {
   return !is_known && may_be_a_limit(next.exit_code, next.exit_signal);
 }
 
-void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, std::vector<Event>& events) {
+/// It is no more than a note then.
+void RetriedTasks::succeeded(const Attempt& failed, const TaskFinish& finish, std::vector<Event>& events) {
+  if (failed.said == nullptr) return;
+  FindingDraft draft = *failed.said;
+  draft.severity = "note";
+  draft.evidence.push_back(words("succeeded_in", fmt::format("attempt {}", finish.context->attempt.value_or(1))));
+  book_.report(draft, finish.time_ns, events);
+}
+
+void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory,
+                            const std::shared_ptr<const FindingDraft>& said, std::vector<Event>& events) {
   const Context& context = *finish.context;
   if (!context.run_key || !(context.task || context.task_id)) return;
   // Attempts of one task have the same name, and not always the same id. A run may hold tasks of several users.
@@ -50,10 +62,12 @@ void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, st
   const auto known = attempts == nullptr ? Attempts::iterator() : attempts->find(name);
   const Attempt* const last = attempts == nullptr || known == attempts->end() ? nullptr : &known->second;
   if (finish.exit_code == 0 && !finish.exit_signal) {
-    if (last != nullptr) attempts->erase(known);
+    if (last == nullptr) return;
+    if (context.attempt.value_or(1) > 1) succeeded(*last, finish, events);
+    attempts->erase(known);
     return;
   }
-  Attempt attempt{finish.exit_code, finish.exit_signal, finish.requested, ran_out_of_memory};
+  Attempt attempt{finish.exit_code, finish.exit_signal, finish.requested, ran_out_of_memory, said};
   const bool is_alike = context.attempt.value_or(1) > 1 && last != nullptr && last->exit_code == attempt.exit_code &&
                         last->exit_signal == attempt.exit_signal && (attempt.exit_code || attempt.exit_signal);
   if (is_alike && !may_do_better(attempt, *last)) {
@@ -69,7 +83,8 @@ void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, st
     draft.evidence = {words("how", how(finish))};
     book_.report(draft, finish.time_ns, events);
   }
-  constexpr std::size_t kBytes = sizeof(Attempts::value_type) + 48;
+  // With what was said of it.
+  constexpr std::size_t kBytes = sizeof(Attempts::value_type) + 1024;
   if (attempts == nullptr) attempts = attempts_.put(run, context.owner_uid, 0, {});
   if (attempts == nullptr) return;
   if (last == nullptr && !attempts_.charge(run, (attempts->size() + 1) * kBytes)) return;

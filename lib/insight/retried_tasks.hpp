@@ -14,15 +14,17 @@
 
 namespace tracer::internal {
 
-/// Finds tasks whose attempts fail alike.
+/// Finds tasks whose attempts fail alike, and notes of those that failed that a later attempt has succeeded.
 class RetriedTasks {
  public:
   explicit RetriedTasks(FindingBook& book) : book_(book), attempts_(kMostBytes, {}, book.accounts()) {
     book.scopes().when_gone([this](ScopeId id, ScopeId into) { gone(id, into); });
   }
 
-  /// `ran_out_of_memory`: the kernel killed a process of it for that; more memory may be all that it needs.
-  void finished(const TaskFinish& finish, bool ran_out_of_memory, std::vector<Event>& events);
+  /// `ran_out_of_memory`: the kernel killed a process of it for that; more memory may be all that it needs. `said`: the
+  /// finding that it failed; null: there is none.
+  void finished(const TaskFinish& finish, bool ran_out_of_memory, const std::shared_ptr<const FindingDraft>& said,
+                std::vector<Event>& events);
 
  private:
   void gone(ScopeId run, ScopeId into);
@@ -33,9 +35,11 @@ class RetriedTasks {
     std::optional<std::int32_t> exit_signal;
     Requested requested = {};
     bool ran_out_of_memory = false;
+    std::shared_ptr<const FindingDraft> said = {};
     std::uint64_t count = 1;
   };
 
+  void succeeded(const Attempt& failed, const TaskFinish& finish, std::vector<Event>& events);
   static bool may_do_better(const Attempt& next, const Attempt& last);
 
   FindingBook& book_;

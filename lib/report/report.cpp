@@ -354,6 +354,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   }
   internal::bound_rows(report);
   report.answers = summary.total().answers;
+  report.verdict = summary.verdict();
   report.findings = summary.findings();
   report.failures = summary.failures();
   report.failures_seen = summary.failed();

@@ -342,6 +342,8 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     all.excused.reader_had_enough += more.excused.reader_had_enough;
     all.excused.ended_by_starter += more.excused.ended_by_starter;
     for (Finding& finding : more.findings) move_times(finding, by_ns);
+    if (!more.verdict.empty() && more.verdict != all.verdict)
+      all.verdict += (all.verdict.empty() ? "" : "\n") + more.verdict;
     append(all.findings, more.findings);
     append(all.failures, more.failures);
     all.failures_seen += more.failures_seen;

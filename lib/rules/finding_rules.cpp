@@ -44,12 +44,16 @@ class FindingRulesReader {
 
  private:
   void read_finding(const toml::table& table) {
-    check_keys(table, "finding", {"code", "severity", "text", "advice", "limits"}, mistakes_);
+    check_keys(table, "finding", {"code", "severity", "text", "advice", "advice_for", "limits"}, mistakes_);
     FindingRule rule{read_string(table, "code", true, mistakes_),
                      read_string(table, "severity", true, mistakes_),
                      read_string(table, "text", true, mistakes_),
                      read_string(table, "advice", false, mistakes_),
+                     {},
                      {}};
+    if (const toml::table* engines = table["advice_for"].as_table())
+      for (const auto& [engine, advice] : *engines)
+        rule.advice_for.emplace(std::string(engine.str()), read_string(*engines, engine.str(), true, mistakes_));
     if (rule.severity != "error" && rule.severity != "warning" && rule.severity != "note")
       mistakes_.add(line_of(table), fmt::format("severity of \"{}\" is not error, warning or note", rule.code));
     if (rules_.rule_of(rule.code) != nullptr)

@@ -15,7 +15,8 @@ struct FindingRule {
   std::string severity;  ///< "error", "warning" or "note": where nothing makes it less.
   std::string text;      ///< {name} stands for what is known by that name: a piece of evidence, "tool", "task" …
   std::string advice;
-  std::map<std::string, std::uint64_t> limits;  ///< Its thresholds, by names with units.
+  std::map<std::string, std::string> advice_for;  ///< By engine, in place of `advice`.
+  std::map<std::string, std::uint64_t> limits;    ///< Its thresholds, by names with units.
 };
 
 /// An example that the rules carry, so that they test themselves.

@@ -95,7 +95,11 @@ std::string names_of(const std::vector<std::shared_ptr<const Process>>& processe
 std::string outcome_of(const Failure& failure) {
   std::string text;
   if (!failure.passed_on_by.empty()) text = "passed on by " + names_of(failure.passed_on_by);
-  if (failure.ignored_by) text += (text.empty() ? "ignored by " : "; ignored by ") + tool_of(*failure.ignored_by);
+  if (failure.retried) {
+    text += text.empty() ? "tried again, then succeeded" : "; tried again, then succeeded";
+  } else if (failure.ignored_by) {
+    text += (text.empty() ? "ignored by " : "; ignored by ") + tool_of(*failure.ignored_by);
+  }
   if (failure.count == 1) return text;
   std::string counts;
   if (failure.passed_on != 0) counts = fmt::format("{} passed on", failure.passed_on);
@@ -331,7 +335,8 @@ std::string format_outcome(const Failure& failure) { return outcome_of(failure);
 std::string format_report(const std::string& title, const Report& report, std::optional<By> by,
                           std::optional<std::size_t> columns) {
   const ReportNotes notes = format_notes(report, columns);
-  return fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth)) +
+  const std::string verdict = report.verdict.empty() ? "" : wrapped(printable(report.verdict) + '\n', columns);
+  return fmt::format("\n{}\n{}\n", printable(title, columns ? *columns - 1 : kMostTitleWidth), verdict) +
          (notes.findings.empty() ? "" : notes.findings + '\n') + format_tables(report, by, columns) + notes.paths +
          notes.pipelines + notes.cgroups + notes.touched + notes.engines + notes.waste + notes.failures +
          notes.excused + notes.survivors + notes.certificate;

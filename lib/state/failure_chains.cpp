@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/declared_task.hpp"
-#include "base/text.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -18,94 +17,13 @@ namespace {
 constexpr std::uint64_t kPatienceNs = 10'000'000'000;
 /// Who ends so soon after a child, with its status, passes it on, though it ran something to clean up in between.
 constexpr std::uint64_t kSoonNs = 5'000'000'000;
-/// A program that can't write any more ends so soon.
-constexpr std::uint64_t kBrokenPipeNs = 1'000'000'000;
-constexpr std::int32_t kOfSignal = 128;    ///< A shell's status of a child that signal n ended: 128 + n.
-constexpr std::int32_t kTimedOut = 124;    ///< What timeout(1) ends with when it has ended its child.
-constexpr std::int32_t kCommonStatus = 1;  ///< Says nothing of where it comes from.
-constexpr std::int32_t kShellSaysNo = 1;   ///< Of test, command -v and read, which are no processes.
+constexpr std::uint64_t kAtOnceNs = 1'000'000'000;  ///< The same of one that works itself, other than a shell.
 constexpr int kMostAbove = 64;
 
-constexpr std::array<std::string_view, 12> kShells = {"bash", "rbash", "sh",   "dash", "ash",  "zsh",
-                                                      "ksh",  "ksh93", "mksh", "fish", "tcsh", "busybox"};
-/// What runs a command as its child, and ends with its status.
-constexpr std::array<std::string_view, 18> kWrappers = {
-    "env",    "nice",   "timeout", "sudo",    "time", "setsid",    "flock", "nsenter",   "unshare",
-    "strace", "ltrace", "su",      "runuser", "doas", "dumb-init", "tini",  "catatonit", "xargs"};
-
-template <std::size_t N>
-bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::string program_name(const Program& program) {
-  if (program.exe) return std::string(base_name(*program.exe));
-  return program.comm.value_or("");
-}
-std::string program_name(const Process& process) { return program_name(*process.program); }
-
-/// It has executed nothing since its fork: a subshell, for example.
-bool is_copy(const ProcessExit& exit) {
-  return !exit.attached_ns && exit.program.start_ns && *exit.program.start_ns == exit.start_ns;
-}
-
-/// A shell whose program text is in its arguments.
-bool runs_text(const Process& process) {
-  if (!process.program->argv || !is_shell(process)) return false;
-  bool value_follows = false;
-  for (std::size_t i = 1; i < process.program->argv->size(); ++i) {
-    const std::string& word = (*process.program->argv)[i];
-    if (std::exchange(value_follows, false)) continue;
-    if (word.size() < 2 || (word[0] != '-' && word[0] != '+') || word == "--") return false;
-    if (word[1] == '-') continue;
-    if (word.find('c') != std::string::npos && word[0] == '-') return true;
-    value_follows = word.back() == 'o' || word.back() == 'O';
-  }
-  return false;
-}
-
-/// Its status is that of what it ran, which it does not judge.
-bool only_wraps(const ProcessExit& exit) {
-  return is_copy(exit) || runs_text(*exit.process) || is_one_of(kWrappers, program_name(*exit.process));
-}
-
-bool ended_well(const ProcessExit& exit) { return !exit.exit_signal && exit.exit_code.value_or(0) == 0; }
-
-/// It runs many commands, whatever becomes of each, and shows by its status that some have failed.
-bool runs_all(const Process& process) {
-  return program_name(process) == "xargs" || process.program->tool.value_or("").starts_with("parallel");
-}
-
-/// Is its status one of its own for a child that ended like this one?
-template <class Child>
-bool sums_up(const ProcessExit& parent, const Child& child) {
-  if (!parent.exit_code || *parent.exit_code == 0) return false;
-  const std::int32_t status = *parent.exit_code;
-  const std::string name = program_name(*parent.process);
-  if (name == "make" || name == "gmake") return status == 2;
-  if (name == "ninja") return status == 1;
-  if (!runs_all(*parent.process)) return false;
-  // GNU parallel: how many have failed; 101: more than 100.
-  if (name != "xargs") return status <= 101;
-  if (child.exit_signal) return status == 125;
-  return child.exit_code == 255 ? status == 124 : status == 123;
-}
-
-/// Shows the parent's status what became of the child?
-template <class Child>
-bool same_end(const ProcessExit& parent, const Child& child) {
-  if (sums_up(parent, child)) return true;
-  if (parent.exit_signal) return parent.exit_signal == child.exit_signal;
-  if (!parent.exit_code || *parent.exit_code == 0) return false;
-  if (child.exit_code) return parent.exit_code == child.exit_code;
-  if (!child.exit_signal) return false;
-  return *parent.exit_code == kOfSignal + *child.exit_signal ||
-         (*parent.exit_code == kTimedOut && child.sender_pid == parent.process->pid);
-}
+/// What these end by a signal is a service that nobody needs any more: they have no other use of signals but Ctrl-C.
+constexpr std::array<std::string_view, 1> kEndServices = {"snakemake"};
 
 }  // namespace
-
-bool is_shell(const Program& program) { return is_one_of(kShells, program_name(program)); }
 
 FailureChains::Known* FailureChains::living(std::uint32_t pid, std::uint64_t start_ns) {
   const auto found = living_.find(pid);
@@ -156,6 +74,7 @@ bool FailureChains::starter_sent(const ProcessExit& exit) const {
   const Process& process = *exit.process;
   const std::uint32_t sender = *exit.exit_signal_sender_pid;
   if (sender == process.pid) return false;
+  if (process.parent_pid == sender) return true;
   const auto sent_by = known_process(sender);
   const std::uint32_t started_by = sent_by ? sent_by->parent_pid.value_or(0) : 0;
   const auto& run = process.context->run_key;
@@ -171,24 +90,19 @@ bool FailureChains::starter_sent(const ProcessExit& exit) const {
   return run && sent_by->context->run_key == run && !sent_by->context->engine_own;
 }
 
-FailureChains::Nature FailureChains::nature_of(const ProcessExit& exit) const {
-  if (exit.status_is_answer) return Nature::kAnswer;
-  if (exit.exit_signal) {
-    // Some, such as gzip, clean up and send it to themselves again.
-    const bool by_another = exit.exit_signal_sender == "process" && exit.exit_signal_sender_pid != exit.process->pid;
-    if (*exit.exit_signal == SIGPIPE && !by_another) return Nature::kReaderLeft;
-    return starter_sent(exit) ? Nature::kEndedByStarter : Nature::kFailure;
-  }
-  const bool wrote_in_vain =
-      exit.broken_pipe_ns && exit.end_ns - std::min(exit.end_ns, *exit.broken_pipe_ns) <= kBrokenPipeNs;
-  if (wrote_in_vain || exit.exit_code == kOfSignal + SIGPIPE) return Nature::kReaderLeft;
-  if (exit.exit_code == kShellSaysNo && is_copy(exit) && is_shell(*exit.process)) return Nature::kAnswer;
-  return Nature::kFailure;
+bool FailureChains::service_engine_sent(const ProcessExit& exit) const {
+  const auto sent_by = exit.exit_signal_sender_pid ? known_process(*exit.exit_signal_sender_pid) : nullptr;
+  if (sent_by == nullptr || !sent_by->context->engine_own || *exit.exit_signal == SIGINT) return false;
+  const auto& engine = sent_by->context->engine;
+  return engine && std::find(kEndServices.begin(), kEndServices.end(), *engine) != kEndServices.end();
 }
 
 FailureChains::Origin FailureChains::origin_of(const ProcessExit& exit, const std::shared_ptr<void>& tag) const {
   Origin origin;
-  origin.nature = nature_of(exit);
+  origin.nature =
+      nature_of(exit, exit.exit_signal && starter_sent(exit), exit.exit_signal && service_engine_sent(exit));
+  origin.killed_at_work =
+      origin.nature == EndNature::kEndedByStarter && exit.exit_signal == SIGKILL && was_at_work(exit);
   origin.what = {exit.process,
                  tag,
                  exit.exit_code,
@@ -201,50 +115,74 @@ FailureChains::Origin FailureChains::origin_of(const ProcessExit& exit, const st
   if (const auto pid = exit.exit_signal_sender_pid) {
     origin.what.sender_process = *pid == exit.process->pid ? exit.process : known_process(*pid);
   }
-  origin.what.reader_left = origin.nature == Nature::kReaderLeft;
-  origin.what.ended_by_starter = origin.nature == Nature::kEndedByStarter;
+  origin.what.reader_left = origin.nature == EndNature::kReaderLeft;
+  origin.what.ended_by_starter =
+      origin.nature == EndNature::kEndedByStarter || origin.nature == EndNature::kServiceOver;
   return origin;
 }
 
 bool FailureChains::has_failure(const std::vector<Origin>& origins) {
   return std::any_of(origins.begin(), origins.end(),
-                     [](const Origin& origin) { return origin.nature == Nature::kFailure; });
+                     [](const Origin& origin) { return origin.nature == EndNature::kFailure; });
 }
 
 void FailureChains::fail(Origin& origin) {
-  if (origin.nature == Nature::kFailure) return;
-  origin.nature = Nature::kFailure;
+  if (origin.nature == EndNature::kFailure) return;
+  origin.nature = EndNature::kFailure;
   decide_(origin.what, Verdict::kFailed);
 }
 
-/// Its parent did not pass it on. `reader_failed`: a process beside it has failed, which may have been its reader.
-/// `is_known`: the parent has not failed by it in another way.
-void FailureChains::went_on(Pending& child, bool reader_failed, bool is_known) {
+/// Its parent did not pass it on. `sibling_failed`: a process beside it has failed, which may have been its reader, or
+/// why it was ended. `is_known`: the parent has not failed by it in another way.
+void FailureChains::went_on(Pending& child, bool sibling_failed, bool is_known) {
   for (Origin& origin : child.origins) {
-    if (origin.nature == Nature::kReaderLeft && reader_failed) fail(origin);
+    const bool lost_reader = origin.nature == EndNature::kReaderLeft && sibling_failed;
+    if (lost_reader || (origin.killed_at_work && !sibling_failed)) fail(origin);
     switch (origin.nature) {
-      case Nature::kFailure:
+      case EndNature::kFailure:
         if (!is_known) break;
         origin.what.ignored_by = child.parent;
         decide_(origin.what, Verdict::kIgnored);
         break;
-      case Nature::kReaderLeft: decide_(origin.what, Verdict::kReaderHadEnough); break;
-      case Nature::kEndedByStarter: decide_(origin.what, Verdict::kEndedByItsStarter); break;
-      case Nature::kAnswer: break;
+      case EndNature::kReaderLeft: decide_(origin.what, Verdict::kReaderHadEnough); break;
+      case EndNature::kServiceOver:
+      case EndNature::kEndedByStarter: decide_(origin.what, Verdict::kEndedByItsStarter); break;
+      case EndNature::kAnswer: break;
     }
   }
 }
 
+/// The child by which a parent has ended as it did. Null: it has ended well, or for a reason of its own.
+const FailureChains::Pending* FailureChains::cause_of(const Known& parent, const ProcessExit& exit) {
+  const auto ago_ns = [&](const Pending& each) { return exit.end_ns - std::min(exit.end_ns, each.end_ns); };
+  const auto last = [&](const auto& fits) {
+    const Pending* found = nullptr;
+    for (const Pending& each : parent.pending)
+      if (fits(each) && (found == nullptr || each.end_ns >= found->end_ns)) found = &each;
+    return found;
+  };
+  // By its status.
+  const auto passes_on = [&](const Pending& each) {
+    const bool waited = parent.last_child_ns <= each.end_ns;
+    return same_end(exit, each.end) &&
+           (ago_ns(each) <= kSoonNs || runs_all(*exit.process) || (waited && !is_common(exit)));
+  };
+  if (const Pending* found = last([&](const Pending& each) { return !each.cleans_up && passes_on(each); }))
+    return found;
+  // A handler reports it by another one: since then nothing was done but to clean up.
+  const std::uint64_t soon_ns = is_shell(*exit.process) ? kSoonNs : kAtOnceNs;
+  const auto handles = [&](const Pending& each) {
+    return !each.cleans_up && has_failure(each.origins) && ago_ns(each) <= soon_ns &&
+           parent.last_work_ns <= each.end_ns;
+  };
+  if (!exit.exit_signal && !ended_well(exit))
+    if (const Pending* found = last(handles)) return found;
+  return last(passes_on);
+}
+
 /// A parent has ended: what it passes on of what its children left; the rest is decided.
 std::vector<FailureChains::Origin> FailureChains::settle(Known& parent, const ProcessExit& exit) {
-  const Pending* last = nullptr;
-  for (const Pending& each : parent.pending)
-    if (same_end(exit, each) && (last == nullptr || each.end_ns >= last->end_ns)) last = &each;
-  if (last != nullptr) {
-    const bool soon = exit.end_ns - std::min(exit.end_ns, last->end_ns) <= kSoonNs;
-    const bool waited = parent.last_child_ns <= last->end_ns;
-    if (!soon && !runs_all(*exit.process) && (!waited || exit.exit_code == kCommonStatus)) last = nullptr;
-  }
+  const Pending* const last = cause_of(parent, exit);
   const bool well = ended_well(exit);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> failed_spans;
   for (const Pending& each : parent.pending)
@@ -253,17 +191,20 @@ std::vector<FailureChains::Origin> FailureChains::settle(Known& parent, const Pr
   for (Pending& each : parent.pending) {
     // Those that ran beside the last one: of a pipe, or workers.
     const bool counts = runs_all(*exit.process) || each.end_ns >= (last != nullptr ? last->start_ns : 0);
-    if (last != nullptr && same_end(exit, each) && counts) {
-      for (Origin& origin : each.origins)
-        if (passed.size() < kMostOrigins) passed.push_back(std::move(origin));
+    if (last != nullptr && counts && (&each == last || (!each.cleans_up && same_end(exit, each.end)))) {
+      for (Origin& origin : each.origins) {
+        if (passed.size() >= kMostOrigins) break;
+        passed.push_back(std::move(origin));
+        passed.back().what.is_likely |= !same_end(exit, each.end);
+      }
       continue;
     }
     const bool failed_by_it =
         !well && exit.end_ns - std::min(exit.end_ns, each.end_ns) <= kSoonNs && parent.last_child_ns <= each.end_ns;
-    const bool reader_failed = std::any_of(failed_spans.begin(), failed_spans.end(), [&each](const auto& span) {
+    const bool sibling_failed = std::any_of(failed_spans.begin(), failed_spans.end(), [&each](const auto& span) {
       return span.first <= each.end_ns && span.second >= each.start_ns;
     });
-    went_on(each, reader_failed, last != nullptr || !failed_by_it);
+    went_on(each, sibling_failed, last != nullptr || !failed_by_it);
   }
   parent.pending.clear();
   return passed;
@@ -277,10 +218,11 @@ void FailureChains::pass_on(std::vector<Origin>& origins, const ProcessExit& exi
   for (Origin& origin : origins) {
     if (origin.what.passed_on_by.size() < kMostPassing) origin.what.passed_on_by.push_back(exit.process);
     // Who ends a child and then fails for that has set it a limit.
-    const bool ended_it = origin.nature == Nature::kEndedByStarter && origin.what.sender_pid == exit.process->pid;
+    const bool ended_it = origin.nature == EndNature::kEndedByStarter && origin.what.sender_pid == exit.process->pid;
     // One failure beside it is reason enough.
-    if (ended_it || (!wraps && !ended_too && !fails)) fail(origin);
-    if (origin.nature == Nature::kFailure) decide_(origin.what, Verdict::kPassing);
+    const bool is_over = origin.nature == EndNature::kServiceOver;
+    if (ended_it || (!wraps && !ended_too && !fails && !is_over)) fail(origin);
+    if (origin.nature == EndNature::kFailure) decide_(origin.what, Verdict::kPassing);
   }
 }
 
@@ -290,14 +232,15 @@ void FailureChains::end_at_top(Pending& pending, const ProcessExit& exit) {
   for (Origin& origin : pending.origins) {
     // It has ended nothing that is known.
     const bool alone = parent_ended || origin.what.passed_on_by.empty();
-    if (alone && origin.nature == Nature::kReaderLeft) {
+    if (alone && origin.nature == EndNature::kReaderLeft) {
       decide_(origin.what, Verdict::kReaderHadEnough);
-    } else if (parent_ended && origin.nature == Nature::kEndedByStarter) {
+    } else if ((parent_ended && origin.nature == EndNature::kEndedByStarter) ||
+               origin.nature == EndNature::kServiceOver) {
       decide_(origin.what, Verdict::kEndedByItsStarter);
-    } else if (!origin.what.status_is_answer && !(parent_ended && origin.nature == Nature::kAnswer)) {
+    } else if (!origin.what.status_is_answer && !(parent_ended && origin.nature == EndNature::kAnswer)) {
       fail(origin);
     }
-    if (origin.nature == Nature::kFailure && !origin.what.passed_on_by.empty())
+    if (origin.nature == EndNature::kFailure && !origin.what.passed_on_by.empty())
       decide_(origin.what, Verdict::kPassedOn);
   }
 }
@@ -353,8 +296,14 @@ void FailureChains::ended(const ProcessExit& exit, bool engine_own, const std::s
   const bool leads =
       self.leads == Leads::kWork || (self.leads == Leads::kInferredTask && living_parent(*exit.process) == nullptr);
   ended_[exit.process->pid % kEndedPlaces] = exit.process;
+  if (!is_brief(exit))
+    if (Known* const parent = living_parent(*exit.process); parent != nullptr && !parent->pending.empty())
+      parent->last_work_ns = std::max(parent->last_work_ns, exit.start_ns);
   if (ended_well(exit)) return;
-  Pending pending{exit.start_ns, exit.end_ns, exit.exit_code, exit.exit_signal, exit.exit_signal_sender_pid, {}, {}};
+  Pending pending{exit.start_ns,
+                  exit.end_ns,
+                  {exit.exit_code, exit.exit_signal, exit.exit_signal_sender_pid},
+                  cleans_up(*exit.process)};
   if (!origins.empty()) {
     pass_on(origins, exit, leads || (engine_own && !only_wraps(exit)));
     pending.origins = std::move(origins);
@@ -363,9 +312,9 @@ void FailureChains::ended(const ProcessExit& exit, bool engine_own, const std::s
   } else {
     pending.origins.push_back(origin_of(exit, tag));
     Origin& own = pending.origins.back();
-    if (own.nature == Nature::kFailure) {
+    if (own.nature == EndNature::kFailure) {
       decide_(own.what, Verdict::kFailed);
-    } else if (leads && !exit.status_is_answer) {
+    } else if (leads && !exit.status_is_answer && own.nature != EndNature::kServiceOver) {
       fail(own);
     }
   }

@@ -13,6 +13,8 @@
 
 #include <tracer/event.hpp>
 
+#include "state/end_nature.hpp"
+
 namespace tracer::internal {
 
 /// What has come of a process that ended by a signal or with a status other than 0.
@@ -42,11 +44,9 @@ struct FailureOrigin {
   /// Its parent, and those above, that ended with the same status; the first of them.
   std::vector<std::shared_ptr<const Process>> passed_on_by = {};
   std::shared_ptr<const Process> ignored_by = {};  ///< Null: nobody, or not known.
+  /// One of passed_on_by ended with a status of its own, soon after: that of a handler, for example.
+  bool is_likely = false;
 };
-
-/// By its executable.
-bool is_shell(const Program& program);
-inline bool is_shell(const Process& process) { return is_shell(*process.program); }
 
 /// Decides which ends of processes are failures, by what their parents did next. A process that passes the status of
 /// a child on is no failure of its own. Each failure is decided at once where its status alone shows it, others when
@@ -81,21 +81,19 @@ class FailureChains {
   static constexpr std::size_t kMostOrigins = 64;  ///< In one process's status.
   static constexpr std::size_t kMostPassing = 8;   ///< Processes that are named.
 
-  /// What an end is by itself.
-  enum class Nature { kFailure, kAnswer, kReaderLeft, kEndedByStarter };
   struct Origin {
     FailureOrigin what;
-    Nature nature = Nature::kFailure;
+    EndNature nature = EndNature::kFailure;
+    bool killed_at_work = false;  ///< By its starter, which gave it no time to end.
   };
   /// The end of a child, until its parent has taken its next step.
   struct Pending {
     std::uint64_t start_ns = 0;
     std::uint64_t end_ns = 0;
-    std::optional<std::int32_t> exit_code;
-    std::optional<std::int32_t> exit_signal;
-    std::optional<std::uint32_t> sender_pid;
-    std::vector<Origin> origins;            ///< Never empty.
-    std::shared_ptr<const Process> parent;  ///< With the program that it had then.
+    ChildEnd end = {};
+    bool cleans_up = false;
+    std::vector<Origin> origins = {};            ///< Never empty.
+    std::shared_ptr<const Process> parent = {};  ///< With the program that it had then.
   };
   enum class Leads { kNothing, kInferredTask, kWork };
   struct Known {
@@ -103,16 +101,18 @@ class FailureChains {
     std::shared_ptr<const Process> process = {};  ///< Null: only that it leads is known so far.
     Leads leads = Leads::kNothing;
     std::uint64_t last_child_ns = 0;    ///< When the last child began, since the first of `pending` ended.
+    std::uint64_t last_work_ns = 0;     ///< When the last child began that has ended and was not brief.
     std::vector<Pending> pending = {};  ///< The oldest first.
   };
 
   Known* living(std::uint32_t pid, std::uint64_t start_ns);
   Known* living_parent(const Process& process);
   bool starter_sent(const ProcessExit& exit) const;
-  Nature nature_of(const ProcessExit& exit) const;
+  bool service_engine_sent(const ProcessExit& exit) const;
   Origin origin_of(const ProcessExit& exit, const std::shared_ptr<void>& tag) const;
+  static const Pending* cause_of(const Known& parent, const ProcessExit& exit);
   std::vector<Origin> settle(Known& parent, const ProcessExit& exit);
-  void went_on(Pending& child, bool reader_failed, bool is_known);
+  void went_on(Pending& child, bool sibling_failed, bool is_known);
   void pass_on(std::vector<Origin>& origins, const ProcessExit& exit, bool leads);
   static bool has_failure(const std::vector<Origin>& origins);
   void fail(Origin& origin);

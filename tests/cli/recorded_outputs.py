@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings that are kept, and all that tracerd prints of them: tests/data/recordings."""
 
+import contextlib
 import json
 import lzma
 import os
@@ -86,3 +87,10 @@ def keep(folder, file, text, is_anew):
         path, data = path + ".xz", lzma.compress(data, preset=9)
     with open(path, "wb") as to:
         to.write(data)
+
+
+def forget(folder, file):
+    """With findings made anew, it is as it was recorded."""
+    for end in ("", ".xz"):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(folder, ANEW + file + end))

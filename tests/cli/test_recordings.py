@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tracerd prints of recordings that earlier versions made, as they were recorded and with findings made anew, is what
-it printed then: tests/data/recordings. TAKE_OUT_FINDINGS names that program, if it is not where it was built."""
+it printed then: tests/data/recordings. TAKE_OUT_FINDINGS names that program, if it is not where it was built. With
+TRACER_UPDATE_GOLDEN it prints what differs, and keeps what is printed now: each difference must be meant."""
 
 import difflib
 import json
@@ -42,7 +43,14 @@ class Recordings(unittest.TestCase):
         for file, text in now.items():
             called = f"{name}, made anew: {file}" if is_anew else f"{name}: {file}"
             with self.subTest(called):
-                if text != then[file]:
+                if text != then[file] and os.environ.get("TRACER_UPDATE_GOLDEN"):
+                    print(difference(called, then[file], text))
+                    as_recorded = recorded_outputs.kept(name, False)[file] if is_anew else None
+                    if text != as_recorded:
+                        recorded_outputs.keep(os.path.join(recorded_outputs.FOLDER, name), file, text, is_anew)
+                    else:
+                        recorded_outputs.forget(os.path.join(recorded_outputs.FOLDER, name), file)
+                elif text != then[file]:
                     self.fail(difference(called, then[file], text))
 
     def folder_of(self, files):

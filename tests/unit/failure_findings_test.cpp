@@ -447,7 +447,8 @@ TEST_CASE("questions by status are one note; what worked before it failed is one
         "task ALIGN (S1) ended with status 0, but samtools index (pid 30) in it ended with status 1; bash went on; 1 "
         "more "
         "failed: fastqc");
-  CHECK(found[0].advice == "check its output; let bash stop at errors: set -euo pipefail");
+  CHECK(found[0].advice ==
+        "check its output; let bash stop at errors in pipes, too: process.shell is /bin/bash -euo pipefail");
   CHECK(found[1].severity == "note");
   CHECK(found[1].count == 3);
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct End {
   std::uint32_t sender = 0;  ///< 0: the kernel.
   bool answer = false;
   std::uint64_t broken_pipe = 0;
+  std::uint64_t written = 0;
+  std::optional<std::uint64_t> cpu_ms = {};
 };
 
 /// Feeds a summary with the lives of processes. Those whose parent was not begun here have one that is not known.
@@ -72,6 +75,9 @@ class Story {
     exit.program.program = exit.process->program;
     exit.program.start_ns = ns(who.start) + (who.executed ? 1 : 0);
     exit.program.end_ns = exit.end_ns;
+    exit.begin_ns = exit.start_ns;
+    exit.program.account.written_bytes = how.written;
+    if (how.cpu_ms) exit.program.account.cpu_ns = *how.cpu_ms * 1'000'000;
     summary_.add(exit);
   }
   void task(std::uint32_t pid) {
@@ -445,4 +451,92 @@ TEST_CASE("an answer that xargs reports is still an answer") {
   story.end(11, {.at = 8, .status = 123});
   story.end(10, {.at = 9, .status = 0});
   CHECK(story.failed().empty());
+}
+
+TEST_CASE("who ends with a status of its own soon after a failure passes it on, but for one that worked since") {
+  for (const auto& [at, cpu_ms, expected] : {std::tuple{30u, 1u, Words{"align"}},
+                                             {30u, 400u, Words{"align", "bash"}},
+                                             {9'000u, 1u, Words{"align", "bash"}}}) {
+    CAPTURE(at);
+    CAPTURE(cpu_ms);
+    Story story = script();
+    story.begin({.pid = 11, .parent = 10, .exe = "/usr/bin/align", .start = 1});
+    story.end(11, {.at = 5, .status = 3});
+    story.begin({.pid = 12, .parent = 10, .exe = "/usr/bin/date", .start = 6});
+    story.end(12, {.at = 8, .cpu_ms = cpu_ms});
+    story.end(10, {.at = at, .status = 1});
+    CHECK(story.failed() == expected);
+    const Failure& failure = story.summary().failures()[0];
+    CHECK(failure.passed_on == (expected.size() == 1 ? 1 : 0));
+    CHECK(failure.ignored == (expected.size() == 1 ? 0 : 1));
+  }
+}
+
+TEST_CASE("what a handler ends with the script's own status is not the cause") {
+  Story story = script();
+  story.begin({.pid = 11, .parent = 10, .exe = "/usr/bin/align", .start = 1});
+  story.begin({.pid = 12, .parent = 10, .exe = "/usr/bin/sort", .start = 1});
+  story.end(11, {.at = 5, .status = 3});
+  story.begin({.pid = 13, .parent = 10, .exe = "/usr/bin/kill", .start = 6});
+  story.end(13, {.at = 7, .status = 1});
+  story.end(12, {.at = 8, .signal = SIGTERM, .sender = 10});
+  story.end(10, {.at = 9, .status = 1});
+  REQUIRE(!story.failed().empty());
+  CHECK(story.failed()[0] == "align");
+  CHECK(story.summary().failures()[0].passed_on == 1);
+  CHECK(story.summary().excused().ended_by_starter == 1);
+}
+
+TEST_CASE("who is asked for its version or usage has not failed") {
+  for (const auto& [argv, written, fails] : {std::tuple{Words{"picard", "Sort", "--version"}, 0u, false},
+                                             {Words{"bwa"}, 1'500u, false},
+                                             {Words{"bwa"}, 60u, true},
+                                             {Words{"bwa", "mem", "-v"}, 0u, false},
+                                             {Words{"bwa", "mem", "x.fa"}, 0u, true},
+                                             {Words{}, 1'500u, true}}) {
+    CAPTURE(argv.size());
+    CAPTURE(written);
+    Story story = script();
+    story.begin({.pid = 11, .parent = 10, .exe = "/usr/bin/bwa", .start = 1, .argv = argv});
+    story.end(11, {.at = 5, .status = 1, .written = written});
+    story.begin({.pid = 12, .parent = 10, .start = 6});
+    story.end(12, {.at = 7});
+    story.end(10, {.at = 8});
+    CHECK(story.failed() == (fails ? Words{"bwa"} : Words{}));
+    // A script that ends by it has failed by it.
+    Story ended = script();
+    ended.begin({.pid = 11, .parent = 10, .exe = "/usr/bin/bwa", .start = 1, .argv = argv});
+    ended.end(11, {.at = 5, .status = 1, .written = written});
+    ended.end(10, {.at = 8, .status = 1});
+    CHECK(ended.failed() == Words{"bwa"});
+  }
+}
+
+TEST_CASE("who only tried to execute has not failed if its parent knows and goes on") {
+  for (const auto& [written, fails] : {std::pair{4u, false}, {0u, true}, {500u, true}}) {
+    CAPTURE(written);
+    Story story;
+    story.begin({.pid = 10, .exe = "/usr/bin/perl", .start = 0});
+    story.begin({.pid = 11, .parent = 10, .exe = "/usr/bin/perl", .start = 1, .executed = false});
+    story.end(11, {.at = 2, .status = 255, .written = written, .cpu_ms = 1});
+    story.end(10, {.at = 900});
+    CHECK(story.failed() == (fails ? Words{"perl"} : Words{}));
+  }
+}
+
+TEST_CASE("SIGKILL of its starter is a failure of what computes, unless something beside it had failed") {
+  for (const auto& [cpu_ms, beside, expected] :
+       {std::tuple{900u, false, Words{"align"}}, {100u, false, Words{}}, {900u, true, Words{"sort"}}}) {
+    CAPTURE(cpu_ms);
+    CAPTURE(beside);
+    Story story = script();
+    story.begin({.pid = 11, .parent = 10, .exe = "/usr/bin/align", .start = 0});
+    story.begin({.pid = 12, .parent = 10, .exe = "/usr/bin/sort", .start = 1});
+    story.end(12, {.at = 500, .status = beside ? 2 : 0});
+    story.end(11, {.at = 1'000, .signal = SIGKILL, .sender = 10, .cpu_ms = cpu_ms});
+    story.begin({.pid = 13, .parent = 10, .start = 1'100});
+    story.end(13, {.at = 1'200});
+    story.end(10, {.at = 1'300});
+    CHECK(story.failed() == expected);
+  }
 }

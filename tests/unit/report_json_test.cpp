@@ -349,6 +349,7 @@ Report full_report() {
                   .tool = "a",
                   .task = "t",
                   .tool_peak_bytes = 1}};
+  report.verdict = "align.sh succeeded (status 0) in 1.2 s";
   report.instance_types = {"m5.large"};
   report.price = HourlyPrice{.usd_per_hour = "1",
                              .usd_per_cpu_hour = "0.1",

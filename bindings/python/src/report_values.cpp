@@ -317,6 +317,7 @@ py::dict values_of(const DetailedReport& native) {
   ObjectMaker maker;
   py::dict fields;
   fields["tools"] = list_of(report.tools, maker);
+  fields["verdict"] = report.verdict.empty() ? py::object(py::none()) : py::cast(report.verdict);
   fields["steps"] = list_of(report.steps, maker);
   fields["tasks"] = list_of(report.tasks, maker);
   fields["samples"] = list_of(report.samples, maker);

@@ -174,6 +174,8 @@ class Report(Shown):
     """The report of a session or a recording: made once, never changed. Times are nanoseconds of the boot clock."""
 
     title: str
+    verdict: str | None
+    """Whether the run has succeeded, and what has become of its tasks, in a sentence. None: no run has ended."""
     tools: tuple[ReportRow, ...]
     """Most CPU first."""
     steps: tuple[ReportRow, ...]
@@ -334,6 +336,7 @@ def _report(native: _core.NativeReport, title: str | None) -> Report:
     timeline = parts["timeline"]
     return Report(
         title=title,
+        verdict=parts["verdict"],
         tools=tuple(map(_row, parts["tools"])),
         steps=tuple(map(_row, parts["steps"])),
         tasks=tuple(map(_row, parts["tasks"])),

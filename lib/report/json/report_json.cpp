@@ -103,6 +103,7 @@ std::string to_json(const Report& report) {
   JsonBuilder json(out);
   json.object([&] {
     json.put("schema", 1);
+    if (!report.verdict.empty()) json.put("verdict", report.verdict);
     put_part_of(json, report.completeness);
     put_findings(json, report.findings);
     json.put("totals", [&] { put_row(json, report.total, {}); });

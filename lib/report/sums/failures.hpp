@@ -44,6 +44,11 @@ class Failures {
     failure.passed_on_by = origin.passed_on_by;
     failure.ignored_by = origin.ignored_by;
   }
+  /// A task has ended well: the earlier attempts of those for which it holds were retried.
+  template <class Succeeded>
+  void retried(const Succeeded& succeeded_later) {
+    for (Failure& each : different_) each.retried |= succeeded_later(*each.process->context);
+  }
   const std::vector<Failure>& different() const noexcept { return different_; }
   std::uint64_t count() const noexcept { return count_; }
 

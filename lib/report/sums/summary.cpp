@@ -13,6 +13,7 @@
 #include "report/sums/run_paths.hpp"
 #include "report/sums/sums.hpp"
 #include "report/sums/touched.hpp"
+#include "report/sums/verdicts.hpp"
 #include "state/failure_chains.hpp"
 #include "state/pipe_graph.hpp"
 
@@ -42,6 +43,7 @@ class Summary::Impl {
   internal::CgroupPeaks cgroups;
   internal::Touched touched;
   internal::Failures failures;
+  internal::Verdicts verdicts;
   Excused excused;
   std::set<std::string> instance_types;
   std::uint64_t exits = 0;
@@ -51,6 +53,7 @@ class Summary::Impl {
  private:
   void add_exec(const ProcessExec& exec);
   void add_exit(const ProcessExit& exit);
+  void task_finished(const TaskFinish& finish);
   void run_finished(const RunFinish& finish);
   void decide(const internal::FailureOrigin& failure, internal::Verdict verdict);
   void add_own_work(const OwnWork& work);
@@ -102,6 +105,13 @@ void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Ver
   }
 }
 
+void Summary::Impl::task_finished(const TaskFinish& finish) {
+  book.finished(*finish.context, false);
+  verdicts.add(finish);
+  if (finish.context->attempt.value_or(1) > 1)
+    failures.retried([this](const Context& task) { return verdicts.succeeded_later(task); });
+}
+
 void Summary::Impl::run_finished(const RunFinish& finish) {
   sums_.run_finished(*finish.context);
   if (!finish.task_ledger) return;
@@ -130,8 +140,11 @@ void Summary::Impl::add(const Event& event) {
   with_living_.reset();
   if (const auto* change = event.get_if<ContextChange>()) book.saw(*change);
   paths.add(event);
-  if (const auto* finish = event.get_if<TaskFinish>()) book.finished(*finish->context, false);
-  if (const auto* finish = event.get_if<RunFinish>()) book.finished(*finish->context, true);
+  if (const auto* finish = event.get_if<TaskFinish>()) task_finished(*finish);
+  if (const auto* finish = event.get_if<RunFinish>()) {
+    book.finished(*finish->context, true);
+    verdicts.add(*finish);
+  }
   if (const auto* start = event.get_if<ProcessStart>()) {
     chains_.saw(start->process);
   } else if (const auto* exec = event.get_if<ProcessExec>()) {
@@ -241,6 +254,7 @@ std::vector<SummaryRow> Summary::by_sample() const { return impl_->now().by_samp
 std::vector<SummaryNode> Summary::tree() const { return impl_->now().tree(impl_->whole()); }
 std::vector<SummaryRow> Summary::largest_processes() const { return impl_->now().largest_processes(); }
 SummaryRow Summary::total() const { return impl_->total(); }
+std::string Summary::verdict() const { return impl_->verdicts.text(impl_->findings.ranked()); }
 std::vector<Finding> Summary::findings() const { return impl_->findings.ranked(); }
 const std::vector<Failure>& Summary::failures() const noexcept { return impl_->failures.different(); }
 std::uint64_t Summary::failed() const noexcept { return impl_->failures.count(); }

@@ -42,15 +42,6 @@ std::string node_key(SummaryLevel level, const std::string& key) {
 
 }  // namespace
 
-std::string run_name(const Context& context) {
-  std::string name = context.pipeline.value_or("");
-  // Of a file its name is enough; owner/project is no path.
-  if (name.starts_with('/')) name = base_name(name);
-  if (context.run) name += (name.empty() ? "" : " ") + *context.run;
-  if (name.empty() && context.engine && context.run_id) name = *context.engine + " " + *context.run_id;
-  return name;
-}
-
 std::string engine_of(const std::string& row_name) {
   if (!row_name.starts_with('(') || !row_name.ends_with(kItself)) return {};
   return row_name.substr(1, row_name.size() - 1 - kItself.size());

@@ -77,8 +77,6 @@ class TaskTree {
   std::unordered_map<const Context*, Known> known_;
 };
 
-/// What the row of a run is called. Empty: it has no name.
-std::string run_name(const Context& context);
 /// What a session's own process is counted as: "train.py (this process)".
 std::string counted_as(const OwnWork& work);
 /// What a program is counted as: its tool, or the engine whose own work it did.

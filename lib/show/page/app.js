@@ -317,6 +317,7 @@
     });
     line.append(theme);
     root.append(line, make("p", "facts", data.facts.join("  ·  ")));
+    if (data.result) root.append(make("p", "result", data.result));
     const verdict = make("div", `verdict ${data.verdict.good ? "good" : "bad"}`);
     verdict.append(make("strong", "", data.verdict.word), document.createTextNode(data.verdict.text));
     root.append(verdict);

@@ -97,6 +97,7 @@ std::string page_data(const DetailedReport& detailed, const std::string& title) 
   json.object([&] {
     json.put("title", visible(title, kMostNameLength));
     json.texts("facts", facts_of(detailed));
+    if (!report.verdict.empty()) json.put("result", visible(report.verdict, kMostVerdict));
     write_verdict(json, report.completeness);
     write_findings(json, report);
     write_tiles(json, report.total);

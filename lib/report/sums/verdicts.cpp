@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/sums/verdicts.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include <tracer/summary.hpp>
+
+#include "base/end_words.hpp"
+#include "base/key_hash.hpp"
+#include "base/quantities.hpp"
+#include "context/task_name.hpp"
+
+namespace tracer::internal {
+namespace {
+
+Key run_key_of(const Context& context) { return context.run_key.value_or(Key{}); }
+
+}  // namespace
+
+std::uint64_t Verdicts::name_of(const Context& task) {
+  const bool is_named = task.task || task.task_id;
+  return static_cast<std::uint64_t>(KeyHash()
+                                        .add_known(task.step)
+                                        .add(task.task.value_or(task.task_id.value_or("")))
+                                        .add(is_named ? "" : to_string(*task.task_key))
+                                        .key());
+}
+
+template <class Finish>
+Verdicts::End Verdicts::end_of(const Finish& finish) {
+  if (!finish.exit_code && !finish.exit_signal) return End::kUnknown;
+  const bool is_bad = finish.exit_signal || *finish.exit_code != 0;
+  return is_bad && finish.totals.failed != 0 ? End::kFailed : End::kOk;
+}
+
+void Verdicts::add(const TaskFinish& finish) {
+  const Context& context = *finish.context;
+  if (!context.task_key || context.engine == "shell" || count_ > Summary::kMostTasks) return;
+  const End end = end_of(finish);
+  const auto [known, is_new] = tasks_[run_key_of(context)].try_emplace(name_of(context));
+  count_ += is_new ? 1 : 0;
+  Task& task = known->second;
+  task.has_failed |= end == End::kFailed;
+  const std::uint32_t attempt = context.attempt.value_or(1);
+  if (attempt >= task.attempt) {
+    task.attempt = attempt;
+    task.last = end;
+  }
+  ended_well_[*context.task_key] = end == End::kOk;
+}
+
+void Verdicts::add(const RunFinish& finish) {
+  const Context& context = *finish.context;
+  if (!context.run_key || runs_.size() >= Summary::kMostRuns) return;
+  std::string name = run_name(context);
+  if (name.empty()) name = context.engine.value_or("the run");
+  runs_[*context.run_key] = {std::move(name), finish.end_ns - std::min(finish.end_ns, finish.begin_ns),
+                             finish.exit_code, finish.exit_signal};
+  ended_well_[*context.run_key] = end_of(finish) == End::kOk;
+}
+
+bool Verdicts::succeeded_later(const Context& task) const {
+  if (!task.task_key) return false;
+  const auto names = tasks_.find(run_key_of(task));
+  if (names == tasks_.end()) return false;
+  const auto known = names->second.find(name_of(task));
+  return known != names->second.end() && known->second.last == End::kOk &&
+         known->second.attempt > task.attempt.value_or(1);
+}
+
+void Verdicts::put_tasks(std::string& out, bool all_succeeded) const {
+  if (count_ == 0 || count_ > Summary::kMostTasks) return;
+  std::size_t ok = 0;
+  std::size_t retried = 0;
+  std::size_t failed = 0;
+  std::size_t unknown = 0;
+  for (const auto& [run, names] : tasks_)
+    for (const auto& [name, task] : names) {
+      if (task.last == End::kUnknown) ++unknown;
+      if (task.last == End::kFailed) ++failed;
+      if (task.last == End::kOk) ++(task.has_failed ? retried : ok);
+    }
+  out += fmt::format(": {} {}", count_, count_ == 1 ? "task" : "tasks");
+  const auto put = [&out](std::size_t count, const char* what) {
+    if (count != 0) out += fmt::format(", {} {}", count, what);
+  };
+  put(ok, "ok");
+  put(retried, "retried and then ok");
+  put(failed, all_succeeded ? "ignored" : "failed");
+  put(unknown, "of unknown status");
+}
+
+std::string Verdicts::text(const std::vector<Finding>& findings) const {
+  if (runs_.empty()) return {};
+  std::string out;
+  std::size_t succeeded = 0;
+  for (const auto& [key, run] : runs_) succeeded += ended_well_.at(key) ? 1 : 0;
+  if (runs_.size() == 1) {
+    const Run& run = runs_.begin()->second;
+    const bool is_known = run.exit_code || run.exit_signal;
+    const std::string how = run.exit_signal ? "was ended by " + signal_name(*run.exit_signal)
+                            : !is_known     ? "ended, nobody knows how,"
+                                            : fmt::format("{} (status {})", succeeded == 1 ? "succeeded" : "failed",
+                                                          *run.exit_code);
+    out = fmt::format("{} {} {} {}", run.name, how, run.exit_signal ? "after" : "in", format_duration(run.wall_ns));
+  } else {
+    out = fmt::format("{} runs, {} succeeded", runs_.size(), succeeded);
+  }
+  put_tasks(out, succeeded == runs_.size());
+  std::set<Key> silent;
+  for (const Finding& finding : findings) {
+    const Context& context = *finding.context;
+    const bool is_failure = finding.subject == "process" && finding.severity != "note" &&
+                            std::any_of(finding.evidence.begin(), finding.evidence.end(),
+                                        [](const Evidence& each) { return each.name == "how"; });
+    const auto key = context.task_key ? context.task_key : context.run_key;
+    const auto end = key ? ended_well_.find(*key) : ended_well_.end();
+    if (is_failure && end != ended_well_.end() && end->second) silent.insert(*key);
+  }
+  if (!silent.empty()) out += fmt::format("; {} failed silently", silent.size());
+  return out;
+}
+
+}  // namespace tracer::internal

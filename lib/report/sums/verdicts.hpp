@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+namespace tracer::internal {
+
+/// Whether runs have succeeded, and what has become of their tasks. Tasks of scripts, that a shell began by itself, do
+/// not count. Bounded: by Summary::kMostTasks; from there on nothing is said of tasks.
+class Verdicts {
+ public:
+  void add(const TaskFinish& finish);
+  void add(const RunFinish& finish);
+  /// "main.nf succeeded (status 0) in 32.0 s: 11 tasks, 9 ok, 1 retried and then ok, 1 ignored; 1 failed silently".
+  /// Empty: no run has ended.
+  std::string text(const std::vector<Finding>& findings) const;
+  /// A later attempt of this task, of the same name, has succeeded.
+  bool succeeded_later(const Context& task) const;
+
+ private:
+  enum class End : std::uint8_t { kOk, kFailed, kUnknown };
+  /// All attempts of one.
+  struct Task {
+    End last = End::kUnknown;
+    std::uint32_t attempt = 0;  ///< The number of the last.
+    bool has_failed = false;
+  };
+  struct Run {
+    std::string name;
+    std::uint64_t wall_ns = 0;
+    std::optional<std::int32_t> exit_code;
+    std::optional<std::int32_t> exit_signal;
+  };
+  using Names = std::map<std::uint64_t, Task>;  ///< By the hash of their names.
+
+  static std::uint64_t name_of(const Context& task);
+  template <class Finish>
+  static End end_of(const Finish& finish);
+  void put_tasks(std::string& out, bool all_succeeded) const;
+
+  std::map<Key, Names> tasks_;  ///< By their run; a key of 0: of none.
+  std::map<Key, Run> runs_;
+  std::map<Key, bool> ended_well_;  ///< Runs and tasks.
+  std::size_t count_ = 0;           ///< Of tasks.
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/end_nature.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// A program that can't write any more ends so soon.
+constexpr std::uint64_t kBrokenPipeNs = 1'000'000'000;
+constexpr std::uint64_t kBriefCpuNs = 200'000'000;
+constexpr std::uint64_t kBriefChildNs = 2'000'000'000;
+constexpr std::uint64_t kBriefBytes = 65'536;
+/// A usage is longer than most messages of errors.
+constexpr std::uint64_t kUsageBytes = 200;
+/// Who can't execute sends as much, the number of the error, to its parent.
+constexpr std::uint64_t kErrorNumberBytes = 64;
+/// The loader ends sooner.
+constexpr std::uint64_t kLoaderCpuNs = 20'000'000;
+constexpr std::int32_t kOfSignal = 128;    ///< A shell's status of a child that signal n ended: 128 + n.
+constexpr std::int32_t kTimedOut = 124;    ///< What timeout(1) ends with when it has ended its child.
+constexpr std::int32_t kCommonStatus = 1;
+constexpr std::int32_t kNotFound = 127;
+constexpr std::int32_t kShellSaysNo = 1;   ///< Of test, command -v and read, which are no processes.
+
+constexpr std::array<std::string_view, 12> kShells = {"bash", "rbash", "sh",   "dash", "ash",  "zsh",
+                                                      "ksh",  "ksh93", "mksh", "fish", "tcsh", "busybox"};
+/// What runs a command as its child, and ends with its status.
+constexpr std::array<std::string_view, 18> kWrappers = {
+    "env",    "nice",   "timeout", "sudo",    "time", "setsid",    "flock", "nsenter",   "unshare",
+    "strace", "ltrace", "su",      "runuser", "doas", "dumb-init", "tini",  "catatonit", "xargs"};
+
+constexpr std::array<std::string_view, 12> kCleaners = {"kill", "pkill", "killall", "pgrep", "ps",     "rm",
+                                                        "rmdir", "umount", "fusermount", "logger", "mail", "mailx"};
+/// Asks what it is, wherever it stands.
+constexpr std::array<std::string_view, 5> kAsking = {"--version", "--help", "-version", "-help", "--usage"};
+/// Asks if it stands last, and little was done: some mean something else by it.
+constexpr std::array<std::string_view, 6> kMayAsk = {"-v", "-V", "-h", "-?", "version", "help"};
+
+template <std::size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string program_name(const Program& program) {
+  if (program.exe) return std::string(base_name(*program.exe));
+  return program.comm.value_or("");
+}
+std::string program_name(const Process& process) { return program_name(*process.program); }
+
+/// A shell whose program text is in its arguments.
+bool runs_text(const Process& process) {
+  if (!process.program->argv || !is_shell(process)) return false;
+  bool value_follows = false;
+  for (std::size_t i = 1; i < process.program->argv->size(); ++i) {
+    const std::string& word = (*process.program->argv)[i];
+    if (std::exchange(value_follows, false)) continue;
+    if (word.size() < 2 || (word[0] != '-' && word[0] != '+') || word == "--") return false;
+    if (word[1] == '-') continue;
+    if (word.find('c') != std::string::npos && word[0] == '-') return true;
+    value_follows = word.back() == 'o' || word.back() == 'O';
+  }
+  return false;
+}
+
+/// Is its status one of its own for a child that ended like this one?
+bool sums_up(const ProcessExit& parent, const ChildEnd& child) {
+  if (!parent.exit_code || *parent.exit_code == 0) return false;
+  const std::int32_t status = *parent.exit_code;
+  const std::string name = program_name(*parent.process);
+  if (name == "make" || name == "gmake") return status == 2;
+  if (name == "ninja") return status == 1;
+  if (!runs_all(*parent.process)) return false;
+  // GNU parallel: how many have failed; 101: more than 100.
+  if (name != "xargs") return status <= 101;
+  if (child.exit_signal) return status == 125;
+  return child.exit_code == 255 ? status == 124 : status == 123;
+}
+
+/// It was only asked for its version, or how it is used.
+bool was_asked(const ProcessExit& exit) {
+  const Program& program = *exit.process->program;
+  if (is_copy(exit) || !program.argv || program.argv->empty() || is_shell(program)) return false;
+  const auto& argv = *program.argv;
+  if (std::any_of(argv.begin(), argv.end(), [](const auto& word) { return is_one_of(kAsking, word); })) return true;
+  if (!is_brief(exit)) return false;
+  if (argv.size() == 1) return exit.program.account.written_bytes.value_or(0) >= kUsageBytes;
+  return argv.size() <= 3 && is_one_of(kMayAsk, argv.back());
+}
+
+/// Its exec has failed, which its parent knows: it has sent the number of the error there.
+bool never_executed(const ProcessExit& exit) {
+  const bool is_helper = program_name(*exit.process) == "jspawnhelper";
+  if (!(is_copy(exit) || is_helper) || is_shell(*exit.process)) return false;
+  const Account& account = exit.program.account;
+  const std::uint64_t written = account.written_bytes.value_or(0);
+  return written > 0 && written <= kErrorNumberBytes && account.cpu_ns.value_or(kLoaderCpuNs) < kLoaderCpuNs;
+}
+
+/// Some, such as gzip, clean up and send it to themselves again.
+bool is_handed_on(std::int32_t signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
+
+}  // namespace
+
+bool is_shell(const Program& program) { return is_one_of(kShells, program_name(program)); }
+
+bool is_copy(const ProcessExit& exit) {
+  return !exit.attached_ns && exit.program.start_ns && *exit.program.start_ns == exit.start_ns;
+}
+
+bool only_wraps(const ProcessExit& exit) {
+  return is_copy(exit) || runs_text(*exit.process) || is_one_of(kWrappers, program_name(*exit.process));
+}
+
+bool runs_all(const Process& process) {
+  return program_name(process) == "xargs" || process.program->tool.value_or("").starts_with("parallel");
+}
+
+bool cleans_up(const Process& process) { return is_one_of(kCleaners, program_name(process)); }
+
+bool is_brief(const ProcessExit& exit) {
+  const Account& account = exit.program.account;
+  const bool waited = account.process_ledger && account.process_ledger->child_ns >= kBriefChildNs;
+  return account.cpu_ns.value_or(0) < kBriefCpuNs && account.written_bytes.value_or(0) < kBriefBytes && !waited;
+}
+
+bool could_not_load(const Process& process, const ProgramAccount& program, std::int32_t exit_code) {
+  if (exit_code != kNotFound || is_shell(process) || is_one_of(kWrappers, program_name(process))) return false;
+  if (!program.start_ns || *program.start_ns == process.start_ns) return false;
+  return program.account.cpu_ns && *program.account.cpu_ns < kLoaderCpuNs;
+}
+
+bool was_at_work(const ProcessExit& exit) {
+  const Account& account = exit.program.account;
+  if (account.process_ledger) {
+    const ProcessLedger& ledger = *account.process_ledger;
+    return ledger.life_ns != 0 && 2 * (ledger.running_ns + ledger.run_queue_ns) >= ledger.life_ns;
+  }
+  return account.cpu_ns && 2 * *account.cpu_ns >= exit.end_ns - std::min(exit.end_ns, exit.begin_ns);
+}
+
+bool same_end(const ProcessExit& parent, const ChildEnd& child) {
+  if (sums_up(parent, child)) return true;
+  if (parent.exit_signal) return parent.exit_signal == child.exit_signal;
+  if (!parent.exit_code || *parent.exit_code == 0) return false;
+  if (child.exit_code) return parent.exit_code == child.exit_code;
+  if (!child.exit_signal) return false;
+  return *parent.exit_code == kOfSignal + *child.exit_signal ||
+         (*parent.exit_code == kTimedOut && child.sender_pid == parent.process->pid);
+}
+
+bool is_common(const ProcessExit& parent) { return parent.exit_code == kCommonStatus; }
+
+EndNature nature_of(const ProcessExit& exit, bool by_starter, bool by_service_engine) {
+  if (exit.status_is_answer) return EndNature::kAnswer;
+  if (exit.exit_signal) {
+    const bool by_itself = exit.exit_signal_sender_pid == exit.process->pid;
+    if (*exit.exit_signal == SIGPIPE && (by_itself || exit.exit_signal_sender != "process"))
+      return EndNature::kReaderLeft;
+    if (by_service_engine) return EndNature::kServiceOver;
+    if (by_starter || (by_itself && is_handed_on(*exit.exit_signal))) return EndNature::kEndedByStarter;
+    return EndNature::kFailure;
+  }
+  const bool wrote_in_vain =
+      exit.broken_pipe_ns && exit.end_ns - std::min(exit.end_ns, *exit.broken_pipe_ns) <= kBrokenPipeNs;
+  if (wrote_in_vain || exit.exit_code == kOfSignal + SIGPIPE) return EndNature::kReaderLeft;
+  if (exit.exit_code == kShellSaysNo && is_copy(exit) && is_shell(*exit.process)) return EndNature::kAnswer;
+  if (was_asked(exit) || never_executed(exit)) return EndNature::kAnswer;
+  return EndNature::kFailure;
+}
+
+}  // namespace tracer::internal
