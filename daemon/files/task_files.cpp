@@ -79,8 +79,8 @@ std::string nextflow_cpu(const EndedTask& task) {
 }
 
 std::string status_of(const EndedTask& task) {
-  if (!task.exit_code && !task.exit_signal) return "-";
-  return task.exit_signal || *task.exit_code != 0 ? "FAILED" : "COMPLETED";
+  if (!task.failed) return "-";
+  return *task.failed ? "FAILED" : "COMPLETED";
 }
 
 /// As shells tell it.
@@ -148,7 +148,7 @@ void TaskFiles::add(const tracer::Event& event) {
   const bool has_hash = context.task_id && !tracer::internal::has_made_up_id(context);
   tasks_.insert_or_assign(
       key, EndedTask{name, has_hash ? one_line(context.task_id->substr(0, kHashBytes)) : "", task->pid, task->begin_ns,
-                     task->end_ns, task->exit_code, task->exit_signal, account.cpu_ns,
+                     task->end_ns, task->failed(), task->exit_code, task->exit_signal, account.cpu_ns,
                      totals.peak_bytes ? totals.peak_bytes : totals.peak_at_least_bytes, totals.peak_at_most_bytes,
                      value_of(tracer::bytes_read(account)), value_of(tracer::bytes_written(account))});
 }

@@ -22,6 +22,7 @@ struct EndedTask {
   std::uint32_t pid = 0;
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
+  std::optional<bool> failed;  ///< Absent, like the next two: its end was not seen.
   std::optional<std::int32_t> exit_code;
   std::optional<std::int32_t> exit_signal;
   std::optional<std::uint64_t> cpu_ns;

@@ -96,6 +96,13 @@ struct TaskFinish {
   /// known.
   std::vector<AwaitedTask> waits_for = {};
   static constexpr std::size_t kMostAwaited = 8;
+
+  /// Whether its leader failed: by its end, unless that was an answer, or its engine ended a service that nobody needed
+  /// any more. Absent: its end was not seen.
+  std::optional<bool> failed() const noexcept {
+    if (!exit_code && !exit_signal) return std::nullopt;
+    return (exit_signal || *exit_code != 0) && totals.failed != 0;
+  }
 };
 
 struct RunFinish {
@@ -114,6 +121,12 @@ struct RunFinish {
   std::optional<TaskLedger> task_ledger = {};  ///< As in TaskFinish, for the run as a whole.
   std::optional<std::uint64_t> without_task_ns =
       {};  ///< No task ran. Absent: the run has no tasks, or with task_ledger.
+
+  /// As that of TaskFinish.
+  std::optional<bool> failed() const noexcept {
+    if (!exit_code && !exit_signal) return std::nullopt;
+    return (exit_signal || *exit_code != 0) && totals.failed != 0;
+  }
 };
 
 /// The context of a run or task became more complete, or it changed, such as by an announcement: its processes have the

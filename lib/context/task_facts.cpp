@@ -314,7 +314,7 @@ void TaskFacts::finish_if_over(Scope& scope, std::uint64_t time_ns, std::vector<
     finish.requested = scope.requested;
     if (Scope* run = enclosing_run(scope); run != nullptr && !tally.finished && !tally.holds_tasks) {
       ++run->tally.tasks;
-      if (finish.exit_signal || finish.exit_code.value_or(0) != 0 || was_tried_again(scope)) ++run->tally.failed_tasks;
+      if (finish.failed().value_or(false) || was_tried_again(scope)) ++run->tally.failed_tasks;
     }
     events.emplace_back(std::move(finish));
   } else if (fact_of(scope) == Fact::kRun) {

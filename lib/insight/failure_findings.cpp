@@ -417,7 +417,9 @@ void FailureFindings::ended_well(const Scope& scope, const Leader& leader, std::
   for (const FailedPtr& each : scope.all) {
     if (report_used(*each, leader, time_ns, events)) continue;
     const bool is_error = each->by_kernel || each->by_stranger;
-    const std::string_view severity = each->trying                   ? "note"
+    // Its starter may have had what it wanted from another.
+    const bool is_ended = each->origin.ended_by_starter && each->origin.passed_on_by.empty();
+    const std::string_view severity = each->trying || is_ended       ? "note"
                                       : is_error                     ? "error"
                                       : is_declared && !each->little ? "warning"
                                                                      : "note";

@@ -20,9 +20,9 @@ constexpr std::chrono::milliseconds kLastLookup{1000};
 template <class Finish>
 Outcome outcome_of(const Finish& finish, bool out_of_memory) {
   if (out_of_memory) return Outcome::kOutOfMemory;
-  if (finish.exit_signal) return Outcome::kKilled;
-  if (!finish.exit_code) return Outcome::kNotKnown;
-  return *finish.exit_code == 0 ? Outcome::kSucceeded : Outcome::kFailed;
+  const auto failed = finish.failed();
+  if (!failed) return Outcome::kNotKnown;
+  return !*failed ? Outcome::kSucceeded : finish.exit_signal ? Outcome::kKilled : Outcome::kFailed;
 }
 
 /// Without what names a single task.

@@ -24,11 +24,11 @@ constexpr std::uint64_t kUsageBytes = 200;
 constexpr std::uint64_t kErrorNumberBytes = 64;
 /// The loader ends sooner.
 constexpr std::uint64_t kLoaderCpuNs = 20'000'000;
-constexpr std::int32_t kOfSignal = 128;    ///< A shell's status of a child that signal n ended: 128 + n.
-constexpr std::int32_t kTimedOut = 124;    ///< What timeout(1) ends with when it has ended its child.
+constexpr std::int32_t kOfSignal = 128;  ///< A shell's status of a child that signal n ended: 128 + n.
+constexpr std::int32_t kTimedOut = 124;  ///< What timeout(1) ends with when it has ended its child.
 constexpr std::int32_t kCommonStatus = 1;
 constexpr std::int32_t kNotFound = 127;
-constexpr std::int32_t kShellSaysNo = 1;   ///< Of test, command -v and read, which are no processes.
+constexpr std::int32_t kShellSaysNo = 1;  ///< Of test, command -v and read, which are no processes.
 
 constexpr std::array<std::string_view, 12> kShells = {"bash", "rbash", "sh",   "dash", "ash",  "zsh",
                                                       "ksh",  "ksh93", "mksh", "fish", "tcsh", "busybox"};
@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 18> kWrappers = {
     "env",    "nice",   "timeout", "sudo",    "time", "setsid",    "flock", "nsenter",   "unshare",
     "strace", "ltrace", "su",      "runuser", "doas", "dumb-init", "tini",  "catatonit", "xargs"};
 
-constexpr std::array<std::string_view, 12> kCleaners = {"kill", "pkill", "killall", "pgrep", "ps",     "rm",
+constexpr std::array<std::string_view, 12> kCleaners = {"kill",  "pkill",  "killall",    "pgrep",  "ps",   "rm",
                                                         "rmdir", "umount", "fusermount", "logger", "mail", "mailx"};
 /// Asks what it is, wherever it stands.
 constexpr std::array<std::string_view, 5> kAsking = {"--version", "--help", "-version", "-help", "--usage"};
@@ -84,6 +84,10 @@ bool sums_up(const ProcessExit& parent, const ChildEnd& child) {
   return child.exit_code == 255 ? status == 124 : status == 123;
 }
 
+bool is_word(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; });
+}
+
 /// It was only asked for its version, or how it is used.
 bool was_asked(const ProcessExit& exit) {
   const Program& program = *exit.process->program;
@@ -91,7 +95,9 @@ bool was_asked(const ProcessExit& exit) {
   const auto& argv = *program.argv;
   if (std::any_of(argv.begin(), argv.end(), [](const auto& word) { return is_one_of(kAsking, word); })) return true;
   if (!is_brief(exit)) return false;
-  if (argv.size() == 1) return exit.program.account.written_bytes.value_or(0) >= kUsageBytes;
+  // "samtools sort" alone, too.
+  const bool is_bare = argv.size() == 1 || (argv.size() == 2 && is_word(argv[1]));
+  if (is_bare && exit.program.account.written_bytes.value_or(0) >= kUsageBytes) return true;
   return argv.size() <= 3 && is_one_of(kMayAsk, argv.back());
 }
 

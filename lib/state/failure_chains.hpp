@@ -84,7 +84,8 @@ class FailureChains {
   struct Origin {
     FailureOrigin what;
     EndNature nature = EndNature::kFailure;
-    bool killed_at_work = false;  ///< By its starter, which gave it no time to end.
+    bool killed_at_work = false;     ///< By its starter, which gave it no time to end.
+    bool by_unknown_parent = false;  ///< Ended by its parent, which is not followed, such as the session's own process.
   };
   /// The end of a child, until its parent has taken its next step.
   struct Pending {

@@ -3,6 +3,7 @@
 
 import os
 import subprocess
+import sys
 import time
 import unittest
 
@@ -21,6 +22,16 @@ until [ -s victim ]; do sleep 0.02; done
 read pid < victim
 while read name < /proc/$pid/comm; [ $name != sleep ]; do sleep 0.02; done
 kill -9 $pid
+"""
+
+# Its Python is the session's own process, and ends the workers by SIGTERM.
+POOL = """
+import multiprocessing, sys, tracer
+if __name__ == "__main__":
+    multiprocessing.set_start_method(sys.argv[1])
+    with tracer.session() as s, s.task("pool"), multiprocessing.Pool(2) as pool:
+        pool.map(abs, range(8))
+    print(s.report.failures_seen, [finding.text for finding in s.report.findings])
 """
 
 
@@ -75,6 +86,22 @@ class Findings(TestCase):
         self.await_victim()
         result = tracer.run(["bash", "-c", KILLED], stderr=subprocess.DEVNULL, cwd=self.folder)
         self.check(result.findings)
+
+    def test_a_pool_in_a_task_that_ends_its_workers_has_not_failed(self):
+        for method in ("fork", "spawn"):
+            with self.subTest(method=method):
+                script = self.path("pool.py")
+                with open(script, "w", encoding="utf-8") as file:
+                    file.write(POOL)
+                done = subprocess.run([sys.executable, script, method], capture_output=True, text=True, check=True)
+                self.assertEqual(done.stdout, "0 []\n")
+
+    def test_the_verdict_of_a_command(self):
+        for script, verdict in (("true", r"^bash -c succeeded \(status 0\) in \d"), ("exit 3", r"^bash -c failed \(status 3\) in \d")):
+            with self.subTest(script=script):
+                result = tracer.run(["bash", "-c", f"/bin/true; {script}"], cwd=self.folder)
+                self.assertRegex(result.report.verdict, verdict)
+        self.assertIsNone(tracer.read(self.made_up(10)).report.verdict)
 
     def test_none_are_made_where_they_are_not_wanted(self):
         self.await_victim()

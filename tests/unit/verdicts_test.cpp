@@ -64,8 +64,7 @@ TEST_CASE("the verdict counts tasks once, whatever their attempts, and those tha
   verdicts.add(task(13, "QC (S1)", 2));
   verdicts.add(task(14, "zcat", 0, 1, "shell"));
   verdicts.add(run(0));
-  CHECK(verdicts.text({}) ==
-        "main.nf succeeded (status 0) in 32.0 s: 3 tasks, 1 ok, 1 retried and then ok, 1 ignored");
+  CHECK(verdicts.text({}) == "main.nf succeeded (status 0) in 32.0 s: 3 tasks, 1 ok, 1 retried and then ok, 1 ignored");
   Finding finding;
   finding.subject = "process";
   finding.severity = "warning";

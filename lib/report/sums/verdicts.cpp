@@ -29,27 +29,20 @@ std::uint64_t Verdicts::name_of(const Context& task) {
                                         .key());
 }
 
-template <class Finish>
-Verdicts::End Verdicts::end_of(const Finish& finish) {
-  if (!finish.exit_code && !finish.exit_signal) return End::kUnknown;
-  const bool is_bad = finish.exit_signal || *finish.exit_code != 0;
-  return is_bad && finish.totals.failed != 0 ? End::kFailed : End::kOk;
-}
-
 void Verdicts::add(const TaskFinish& finish) {
   const Context& context = *finish.context;
   if (!context.task_key || context.engine == "shell" || count_ > Summary::kMostTasks) return;
-  const End end = end_of(finish);
+  const auto failed = finish.failed();
   const auto [known, is_new] = tasks_[run_key_of(context)].try_emplace(name_of(context));
   count_ += is_new ? 1 : 0;
   Task& task = known->second;
-  task.has_failed |= end == End::kFailed;
+  task.has_failed |= failed.value_or(false);
   const std::uint32_t attempt = context.attempt.value_or(1);
   if (attempt >= task.attempt) {
     task.attempt = attempt;
-    task.last = end;
+    task.last = !failed ? End::kUnknown : *failed ? End::kFailed : End::kOk;
   }
-  ended_well_[*context.task_key] = end == End::kOk;
+  ended_well_[*context.task_key] = failed == false;
 }
 
 void Verdicts::add(const RunFinish& finish) {
@@ -59,7 +52,7 @@ void Verdicts::add(const RunFinish& finish) {
   if (name.empty()) name = context.engine.value_or("the run");
   runs_[*context.run_key] = {std::move(name), finish.end_ns - std::min(finish.end_ns, finish.begin_ns),
                              finish.exit_code, finish.exit_signal};
-  ended_well_[*context.run_key] = end_of(finish) == End::kOk;
+  ended_well_[*context.run_key] = finish.failed() == false;
 }
 
 bool Verdicts::succeeded_later(const Context& task) const {
@@ -101,10 +94,10 @@ std::string Verdicts::text(const std::vector<Finding>& findings) const {
   if (runs_.size() == 1) {
     const Run& run = runs_.begin()->second;
     const bool is_known = run.exit_code || run.exit_signal;
-    const std::string how = run.exit_signal ? "was ended by " + signal_name(*run.exit_signal)
-                            : !is_known     ? "ended, nobody knows how,"
-                                            : fmt::format("{} (status {})", succeeded == 1 ? "succeeded" : "failed",
-                                                          *run.exit_code);
+    const std::string how =
+        run.exit_signal ? "was ended by " + signal_name(*run.exit_signal)
+        : !is_known     ? "ended, nobody knows how,"
+                        : fmt::format("{} (status {})", succeeded == 1 ? "succeeded" : "failed", *run.exit_code);
     out = fmt::format("{} {} {} {}", run.name, how, run.exit_signal ? "after" : "in", format_duration(run.wall_ns));
   } else {
     out = fmt::format("{} runs, {} succeeded", runs_.size(), succeeded);

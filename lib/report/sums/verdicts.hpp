@@ -41,8 +41,6 @@ class Verdicts {
   using Names = std::map<std::uint64_t, Task>;  ///< By the hash of their names.
 
   static std::uint64_t name_of(const Context& task);
-  template <class Finish>
-  static End end_of(const Finish& finish);
   void put_tasks(std::string& out, bool all_succeeded) const;
 
   std::map<Key, Names> tasks_;  ///< By their run; a key of 0: of none.
