@@ -17,14 +17,6 @@ constexpr std::uint64_t kNsPerS = 1'000'000'000;
 /// At the end, for what earlier ones took.
 constexpr std::chrono::milliseconds kLastLookup{1000};
 
-template <class Finish>
-Outcome outcome_of(const Finish& finish, bool out_of_memory) {
-  if (out_of_memory) return Outcome::kOutOfMemory;
-  if (finish.exit_signal) return Outcome::kKilled;
-  if (!finish.exit_code) return Outcome::kNotKnown;
-  return *finish.exit_code == 0 ? Outcome::kSucceeded : Outcome::kFailed;
-}
-
 /// Without what names a single task.
 std::shared_ptr<const Context> step_context(const Context& context) {
   Context step;
