@@ -91,10 +91,11 @@ the machines that a run used, it prints their sums. Requests that tasks did not 
 
 constexpr const char* kCompareDescription = R"(Compare two recordings, or two runs of the history.
 
-Prints what changed from A to B, by step and by tool: wall time, CPU time, peak memory, bytes read and written. A
-difference is called a change only if chance does not explain it: with at least 3 tasks on both sides by a test of ranks,
-else above 25 %, with a note. 'tracerd history' lists runs; of those, the tasks that succeeded are compared by step, and
-what other runs took shows how much is noise. docs/history.md explains the test.)";
+Prints how long B took instead of A, why, and what failed; then what changed, by step and by tool: wall time, CPU time,
+peak memory, bytes read and written. A difference is called a change only if chance does not explain it: with at least 3
+tasks on both sides by a test of ranks, else above 25 %, with a note. Tasks that failed are counted, not compared.
+'tracerd history' lists runs; of those, tasks are compared by step, and what other runs took shows how much is noise.
+docs/history.md explains the test.)";
 
 constexpr const char* kHistoryDescription = R"(Print or delete the history of runs.
 

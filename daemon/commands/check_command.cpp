@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +22,7 @@
 #include "commands/commands.hpp"
 #include "process/privileges.hpp"
 #include "show/printable.hpp"
+#include "source/proc/user_namespace.hpp"
 
 namespace tracerd {
 using tracer::internal::printable;
@@ -145,6 +149,14 @@ void print_text(const tracer::CheckReport& report) {
   fmt::print("\n{}\n", report.usable()            ? "tracing works here"
                        : works_by_service(report) ? by_service
                                                   : "tracing does not work here: items marked MISSING are required");
+  const bool as_root = ::geteuid() == 0;
+  if (as_root ? std::getenv("SUDO_UID") == nullptr : report.usable() || works_by_service(report)) return;
+  if (tracer::internal::in_user_namespace()) return;
+  std::error_code ignored;
+  fmt::print(
+      "\nTo trace as yourself, with your own PATH, once: sudo setcap cap_bpf,cap_perfmon+ep {}\n"
+      "For a group only, or by the service: docs/install.md, \"Without sudo\"\n",
+      printable(std::filesystem::read_symlink("/proc/self/exe", ignored).string()));
 }
 
 }  // namespace

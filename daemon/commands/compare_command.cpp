@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -26,29 +27,23 @@ namespace tracerd {
 namespace {
 
 using tracer::HistoryRun;
-using tracer::internal::ComparedTrace;
+using tracer::internal::ComparedSide;
+using tracer::internal::Comparison;
 using tracer::internal::HistoryFile;
 
-ComparedTrace trace_of(tracer::RecordingReader& reader) {
-  ComparedTrace trace;
+ComparedSide side_of(tracer::RecordingReader& reader) {
+  tracer::internal::ComparedTrace trace;
   while (const auto event = reader.next()) trace.add(*event);
-  return trace;
+  return trace.side();
 }
 
-std::string text_of(const Options& options, const std::vector<tracer::internal::RowChange>& steps,
-                    const std::vector<tracer::internal::RowChange>& tools) {
-  return options.as_json ? tracer::internal::compare_json(steps, tools) : tracer::internal::compare_text(steps, tools);
-}
-
-std::string compared_recordings(const Options& options) {
+Comparison compared_recordings(const Options& options) {
   Recordings recordings = open_recordings(options.files);
   become_reader();
-  const auto a = trace_of(recordings.readers[0]);
-  const auto b = trace_of(recordings.readers[1]);
-  const auto steps = tracer::internal::changes_of(a.steps(), b.steps());
-  const auto tools = tracer::internal::changes_of(a.tools(), b.tools());
+  ComparedSide a = side_of(recordings.readers[0]);
+  ComparedSide b = side_of(recordings.readers[1]);
   report_damage(recordings);
-  return text_of(options, steps, tools);
+  return tracer::internal::compare(std::move(a), std::move(b));
 }
 
 HistoryRun run_named(const std::vector<HistoryRun>& runs, const std::string& asked) {
@@ -63,28 +58,27 @@ HistoryRun run_named(const std::vector<HistoryRun>& runs, const std::string& ask
                        {}});
 }
 
-std::string compared_runs(const Options& options) {
+Comparison compared_runs(const Options& options) {
   const auto user = user_to_run_as(std::nullopt);
   const std::filesystem::path place = history_to_read(options, user);
   act_for_caller();
   HistoryFile file(place, HistoryFile::Access::kRead);
   const auto runs = file.runs();
-  const std::string a = run_named(runs, options.files[0]).run_key;
-  const std::string b = run_named(runs, options.files[1]).run_key;
+  const HistoryRun a = run_named(runs, options.files[0]);
+  const HistoryRun b = run_named(runs, options.files[1]);
   const auto tasks = file.tasks();
-  return text_of(
-      options,
-      tracer::internal::changes_of(tracer::internal::steps_of_run(tasks, a), tracer::internal::steps_of_run(tasks, b),
-                                   tracer::internal::spreads_beside(tasks, a, b)),
-      {});
+  return tracer::internal::compare(tracer::internal::side_of_run(tasks, a), tracer::internal::side_of_run(tasks, b),
+                                   tracer::internal::spreads_beside(tasks, a.run_key, b.run_key));
 }
 
 }  // namespace
 
 int compare_command(const Options& options) {
-  const std::string text =
+  const Comparison compared =
       options.files[0].starts_with(kRunPrefix) ? compared_runs(options) : compared_recordings(options);
-  write_text(STDOUT_FILENO, text, "standard output", [] { return true; });
+  write_text(STDOUT_FILENO,
+             options.as_json ? tracer::internal::compare_json(compared) : tracer::internal::compare_text(compared),
+             "standard output", [] { return true; });
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "commands/capture.hpp"
 #include "commands/commands.hpp"
 #include "files/history_place.hpp"
+#include "process/given_environment.hpp"
 #include "process/privileges.hpp"
 #include "process/signals.hpp"
 #include "show/printable.hpp"
@@ -65,6 +66,7 @@ int run_command(const Options& options) {
   tracer::Command command({.argv = options.words,
                            .user = user,
                            .prepare = [&signals] { signals.restore(); },
+                           .environment = given_environment(),
                            // Under sudo the terminal is that of who called it.
                            .owns_terminal = !options.user});
   // Not before: the command keeps the priority that it was given.

@@ -12,9 +12,9 @@
 
 #include <fmt/format.h>
 
-#include <tracer/error.hpp>
-
 #include "commands/commands.hpp"
+#include "process/given_environment.hpp"
+#include "run/refuse_start.hpp"
 
 namespace tracerd {
 namespace {
@@ -71,20 +71,17 @@ std::string own_executable() {
 /// Whoever traces sees the task in the words of this program, which is executed again for that.
 int task_command(const Options& options) {
   std::vector<std::string> words = announcing(options, Order::kNameFirst, Joined::kYes);
+  auto given = given_environment();
+  std::vector<char*> pointers = given ? pointers_to(*given) : std::vector<char*>();
+  char** const environment = given ? pointers.data() : environ;
   if (!is_announced(options)) {
     const std::string self = own_executable();
-    ::execv(self.c_str(), pointers_to(words).data());
+    ::execve(self.c_str(), pointers_to(words).data(), environment);
     // Without /proc it can't be seen, but run.
   }
   words = options.words;
-  ::execvp(words.front().c_str(), pointers_to(words).data());
-  const bool missing = errno == ENOENT || errno == ENOTDIR;
-  throw tracer::Error({missing ? tracer::ErrorCode::kCommandNotFound : tracer::ErrorCode::kCommandNotExecutable,
-                       errno,
-                       words.front() + (missing ? ": command not found" : ": can't be executed"),
-                       missing ? "check its spelling and PATH; for a script, check that its interpreter exists"
-                               : "check that it is a program and that its execute permission is set",
-                       {}});
+  ::execvpe(words.front().c_str(), pointers_to(words).data(), environment);
+  tracer::internal::refuse_start(options.words.front(), errno);
 }
 
 }  // namespace tracerd

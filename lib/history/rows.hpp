@@ -24,6 +24,18 @@ constexpr std::string_view to_string(Outcome outcome) noexcept {
   return "unknown";
 }
 
+/// Of a TaskFinish or RunFinish.
+template <class Finish>
+Outcome outcome_of(const Finish& finish, bool out_of_memory) noexcept {
+  if (out_of_memory) return Outcome::kOutOfMemory;
+  const auto failed = finish.failed();
+  if (!failed) return Outcome::kNotKnown;
+  return !*failed ? Outcome::kSucceeded : finish.exit_signal ? Outcome::kKilled : Outcome::kFailed;
+}
+constexpr bool is_failure(Outcome outcome) noexcept {
+  return outcome != Outcome::kSucceeded && outcome != Outcome::kNotKnown;
+}
+
 /// A task, or a run without tasks. No path, argument or name of a sample.
 struct PastTask {
   TaskKind kind = {};

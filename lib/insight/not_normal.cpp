@@ -17,14 +17,6 @@ constexpr std::uint64_t kNsPerS = 1'000'000'000;
 /// At the end, for what earlier ones took.
 constexpr std::chrono::milliseconds kLastLookup{1000};
 
-template <class Finish>
-Outcome outcome_of(const Finish& finish, bool out_of_memory) {
-  if (out_of_memory) return Outcome::kOutOfMemory;
-  const auto failed = finish.failed();
-  if (!failed) return Outcome::kNotKnown;
-  return !*failed ? Outcome::kSucceeded : finish.exit_signal ? Outcome::kKilled : Outcome::kFailed;
-}
-
 /// Without what names a single task.
 std::shared_ptr<const Context> step_context(const Context& context) {
   Context step;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Two traces side by side: what changed, and what is noise.
+/// Two traces side by side: what changed, what failed, and what is noise.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tracer/event.hpp>
+#include <tracer/report.hpp>
 
 namespace tracer::internal {
 
@@ -21,26 +22,46 @@ inline constexpr std::array kMeasures = {Measure::kWall, Measure::kCpu, Measure:
 /// "wall_ns", "cpu_ns", "peak_bytes", "read_bytes", "written_bytes"
 std::string_view name_of(Measure measure) noexcept;
 
-/// One value for each task of a step, or each process of a tool.
+/// A step or tool of one side.
+struct ComparedRow {
+  /// One for each task of a step that did not fail, or for each process of a tool.
+  std::array<std::vector<double>, kMeasures.size()> values = {};
+  std::uint64_t ended = 0;
+  std::uint64_t failed = 0;                  ///< Part of `ended`.
+  std::map<TimeCause, double> time_ns = {};  ///< Where the walls among `values` went.
+  bool time_is_whole = true;                 ///< It is known of all of them.
+};
+using ComparedRows = std::map<std::string, ComparedRow>;
+
+/// A recording, or a run of the history.
+struct ComparedSide {
+  double wall_ns = 0;               ///< From the first start to the last end.
+  std::string outcome = "unknown";  ///< Of the run that took most of that, as in HistoryRun.
+  std::uint64_t tasks = 0;
+  std::uint64_t failed_tasks = 0;
+  ComparedRows steps = {};
+  ComparedRows tools = {};
+};
+
+/// Makes a side of events.
 class ComparedTrace {
  public:
-  struct Row {
-    std::array<std::vector<double>, kMeasures.size()> values;
-  };
-
   void add(const Event& event);
-  /// By step; after the last event.
-  std::map<std::string, Row> steps() const;
-  const std::map<std::string, Row>& tools() const noexcept { return tools_; }
+  /// After the last event.
+  ComparedSide side() const;
 
  private:
   struct Task {
-    std::string step;
+    std::optional<std::string> step;
+    bool failed = false;
     std::array<std::optional<double>, kMeasures.size()> values;
+    std::optional<TaskLedger> ledger;
   };
 
+  Summary summary_;                      ///< Decides which processes failed.
   std::map<std::uint64_t, Task> tasks_;  ///< By key: the last finish of a task counts.
-  std::map<std::string, Row> tools_;
+  ComparedRows tools_;
+  RunFinish run_;  ///< Of those that ended, the longest.
 };
 
 enum class ChangeVerdict { kSame, kMore, kLess, kNotKnown };
@@ -52,7 +73,10 @@ struct MeasureChange {
   std::size_t n_b = 0;
   std::optional<double> median_a = {};
   std::optional<double> median_b = {};
-  std::optional<double> change = {};  ///< Of the medians: 0.5 is half more. Absent: one is unknown, or the first is 0.
+  double sum_a = 0;
+  double sum_b = 0;
+  bool of_sums = false;               ///< Numbers differ: sums were compared. Else medians.
+  std::optional<double> change = {};  ///< 0.5: half more. Absent: one is unknown, or the first is 0.
   std::optional<double> p = {};       ///< How likely ranks so different are by chance. Absent: too few values.
   ChangeVerdict verdict = ChangeVerdict::kNotKnown;
   std::optional<double> spread = {};  ///< Of other runs, on which the verdict rests. Absent: it does not.
@@ -61,24 +85,36 @@ struct MeasureChange {
 
 struct RowChange {
   std::string name;
-  std::array<MeasureChange, kMeasures.size()> measures;
+  std::uint64_t n_a = 0;  ///< All that ended.
+  std::uint64_t n_b = 0;
+  std::uint64_t failed_a = 0;
+  std::uint64_t failed_b = 0;
+  std::array<MeasureChange, kMeasures.size()> measures = {};
+  std::optional<TimeCause> cause = {};  ///< Most of the change of the wall time is of this time. Absent: of none.
+  double cause_ns = 0;                  ///< How much more of it each took, or with of_sums all.
 
   const MeasureChange& of(Measure measure) const { return measures[static_cast<std::size_t>(measure)]; }
-  bool is_changed() const;
+};
+
+struct Comparison {
+  ComparedSide a;
+  ComparedSide b;
+  std::vector<RowChange> steps = {};  ///< The largest change of total wall time first; so are the tools.
+  std::vector<RowChange> tools = {};
 };
 
 /// By the name of the row: how much a single task varies, by other runs. Absent: not known.
 using UsualSpreads = std::map<std::string, std::array<std::optional<double>, kMeasures.size()>>;
 
-/// In both or only one of them: the one with the largest change of total wall time first.
-std::vector<RowChange> changes_of(const std::map<std::string, ComparedTrace::Row>& a,
-                                  const std::map<std::string, ComparedTrace::Row>& b, const UsualSpreads& spreads = {});
+/// Leaves out rows of less than 1 % of the wall time of both, if no more of them failed in one than in the other.
+Comparison compare(ComparedSide a, ComparedSide b, const UsualSpreads& spreads = {});
 
 /// Two-sided; of Mann and Whitney: exact for few values, else by the normal distribution, with ties.
 double rank_test(const std::vector<double>& a, const std::vector<double>& b);
-/// `spread`: where there are too few values to test.
-MeasureChange change_of(const std::vector<double>& a, const std::vector<double>& b, std::optional<double> spread = {});
+/// `spread`: where there are too few values to test. `of_sums`: as there are more of them on one side.
+MeasureChange change_of(const std::vector<double>& a, const std::vector<double>& b, std::optional<double> spread = {},
+                        bool of_sums = false);
 
-std::string compare_json(const std::vector<RowChange>& steps, const std::vector<RowChange>& tools);
+std::string compare_json(const Comparison& compared);
 
 }  // namespace tracer::internal

@@ -17,7 +17,7 @@ std::array<std::optional<std::uint64_t>, kMeasures.size()> figures_of(const Past
   return {task.wall_ns, task.cpu_ns, task.peak_bytes, task.read_bytes, task.written_bytes};
 }
 
-void add_task(ComparedTrace::Row& row, const PastTask& task, std::size_t most) {
+void add_task(ComparedRow& row, const PastTask& task, std::size_t most) {
   const auto figures = figures_of(task);
   for (std::size_t i = 0; i < figures.size(); ++i)
     if (figures[i] && row.values[i].size() < most) row.values[i].push_back(static_cast<double>(*figures[i]));
@@ -32,19 +32,31 @@ std::vector<HistoryRun> runs_named(const std::vector<HistoryRun>& runs, std::str
   return found;
 }
 
-std::map<std::string, ComparedTrace::Row> steps_of_run(const std::vector<PastTask>& tasks, std::string_view run_key) {
-  std::map<std::string, ComparedTrace::Row> steps;
-  for (const PastTask& task : tasks)
-    if (task.run_key == run_key && task.outcome == Outcome::kSucceeded)
-      add_task(steps[task.kind.step], task, tasks.size());
-  return steps;
+ComparedSide side_of_run(const std::vector<PastTask>& tasks, const HistoryRun& run) {
+  ComparedSide side;
+  side.wall_ns = static_cast<double>(run.wall_ns);
+  side.outcome = run.outcome;
+  side.tasks = run.tasks;
+  for (const PastTask& task : tasks) {
+    if (task.run_key != run.run_key || task.outcome == Outcome::kNotKnown) continue;
+    ComparedRow& row = side.steps[task.kind.step];
+    ++row.ended;
+    row.time_is_whole = false;
+    if (!is_failure(task.outcome)) {
+      add_task(row, task, tasks.size());
+      continue;
+    }
+    ++row.failed;
+    if (!task.task_key.empty()) ++side.failed_tasks;
+  }
+  return side;
 }
 
 UsualSpreads spreads_beside(const std::vector<PastTask>& tasks, std::string_view run_a, std::string_view run_b) {
   std::set<TaskKind> kinds;
   for (const PastTask& task : tasks)
     if (task.run_key == run_a || task.run_key == run_b) kinds.insert(task.kind);
-  std::map<std::string, ComparedTrace::Row> others;
+  ComparedRows others;
   for (const PastTask& task : tasks)
     if (task.run_key != run_a && task.run_key != run_b && task.outcome == Outcome::kSucceeded &&
         kinds.contains(task.kind))

@@ -21,6 +21,7 @@
 #include "base/reached.hpp"
 #include "base/unique_fd.hpp"
 #include "run/reap.hpp"
+#include "run/refuse_start.hpp"
 #include "run/typing_filter.hpp"
 #include "run/user.hpp"
 
@@ -236,20 +237,6 @@ std::optional<Report> report_of(pid_t child, int channel) {
   }
 }
 
-[[noreturn]] void refuse_start(const std::string& name, int error_number) {
-  if (error_number == ENOENT)
-    throw Error({ErrorCode::kCommandNotFound,
-                 error_number,
-                 fmt::format("{}: command not found", name),
-                 "check its spelling and PATH; for a script, check that its interpreter exists",
-                 {}});
-  throw Error({ErrorCode::kCommandNotExecutable,
-               error_number,
-               fmt::format("{}: can't be executed", name),
-               "check that it is a program and that its execute permission is set",
-               {}});
-}
-
 }  // namespace
 
 Command::Command(CommandOptions options) {
@@ -293,7 +280,7 @@ Command::~Command() {
 }
 
 void Command::release() {
-  if (start_error_ != 0) refuse_start(name_, std::exchange(start_error_, 0));
+  if (start_error_ != 0) internal::refuse_start(name_, std::exchange(start_error_, 0));
   if (channel_ < 0) return;
   internal::forget_held_command(pid_);
   const UniqueFd channel(std::exchange(channel_, -1));
@@ -306,7 +293,7 @@ void Command::release() {
   const int error_number = failure->error_number;
   if (failure->what == Failed::kUser)
     throw Error({ErrorCode::kPermission, error_number, "can't become the user to run as", {}, {}});
-  refuse_start(name_, error_number);
+  internal::refuse_start(name_, error_number);
 }
 
 std::optional<CommandEnd> Command::ended() noexcept {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "report/compare.hpp"
 
 namespace tracer::internal {
 
-std::string compare_text(const std::vector<RowChange>& steps, const std::vector<RowChange>& tools);
+/// The whole and what failed, then steps and tools.
+std::string compare_text(const Comparison& compared);
 
 }  // namespace tracer::internal

@@ -123,6 +123,16 @@ class Rights(support.TestCase):
                 tracer.send_signal(signal.SIGTERM)
                 self.assertEqual(tracer.wait(support.DEADLINE_SECONDS), 128 + signal.SIGTERM if command == "run" else 0)
 
+    def test_a_command_has_the_environment_of_its_caller(self):
+        """The C library takes some of it from a program whose file has capabilities."""
+        words, _, _ = self.words_of(FILE_LEAST)
+        given = {"PATH": "/usr/bin:/bin", "TMPDIR": "/scratch", "LD_LIBRARY_PATH": "/opt/lib", "NAME": "a b=c", "EMPTY": ""}
+        for command in (["run", "--no-live", "--no-history"], ["task", "--sample", "S1"], ["task", "--sample=S1"]):
+            with self.subTest(command):
+                found = subprocess.run([*words, *command, "--", "env"], env=given, stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL, text=True, check=True, cwd="/").stdout
+                self.assertEqual(dict(line.split("=", 1) for line in found.splitlines()), given)
+
     def test_root_itself_could_do_all_of_it(self):
         found = json.loads(subprocess.run(self.trying, stdout=subprocess.PIPE, check=True).stdout)
         self.assertEqual({name for name, result in found.items() if result in REFUSED - {"ENOSYS"}}, set())

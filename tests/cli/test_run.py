@@ -34,6 +34,16 @@ class ExitStatus(support.TestCase):
     def test_a_command_that_is_not_in_the_path(self):
         self.assert_fails(self.tracerd("run", "--", "no-such-program-anywhere"), 127, "TRC120")
 
+    def test_under_sudo_it_may_be_in_the_caller_s_path(self):
+        for caller in ({"SUDO_UID": str(support.NOBODY)}, {"SUDO_USER": "nobody"}):
+            environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"} | caller
+            for words in (["run"], ["task", "--sample", "S1"]):
+                result = self.tracerd(*words, "--", "no-such-program-anywhere", env=environment)
+                self.assert_fails(result, 127, "TRC120")
+                self.assertIn('sudo env "PATH=$PATH" tracerd run', result.stderr)
+            self.assertNotIn("sudo", self.tracerd("run", "--", "/no/such/program", env=environment).stderr)
+        self.assertNotIn("sudo", self.tracerd("run", "--", "no-such-program-anywhere").stderr)
+
     def test_a_command_that_is_not_executable(self):
         path = self.path("plain")
         with open(path, "w", encoding="ascii"):

@@ -344,9 +344,9 @@ class Mistakes(TempDir):
         self.assertIn("CAP_BPF", done.stdout)
         # It is to be pasted: a shell takes it as these words, and nothing else of that line.
         way = lines[2].partition("sudo ")[2]
-        self.assertEqual(shlex.split(way), ["tracerd", "run", "--record", "run.tracer", "--", "samtools", "sort", "a b",
-                                            "$(rm -rf out)", "; rm x", "it's"])
-        said = subprocess.run(["bash", "-c", "tracerd() { printf '%s|' \"$@\"; }; " + way], capture_output=True, text=True)
+        self.assertEqual(shlex.split(way), ["env", "PATH=$PATH", "tracerd", "run", "--record", "run.tracer", "--", "samtools",
+                                            "sort", "a b", "$(rm -rf out)", "; rm x", "it's"])
+        said = subprocess.run(["bash", "-c", "env() { printf '%s|' \"${@:3}\"; }; " + way], capture_output=True, text=True)
         self.assertEqual(said.stderr, "")
         self.assertEqual(said.stdout, "run|--record|run.tracer|--|samtools|sort|a b|$(rm -rf out)|; rm x|it's|")
         self.assertEqual(lines[3].strip(), 'and read that: tracer.read("run.tracer")')

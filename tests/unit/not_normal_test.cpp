@@ -406,10 +406,16 @@ TEST_CASE("what a step's tasks of other runs vary by tells a change from noise, 
   const UsualSpreads spreads = spreads_beside(tasks, "a", "b");
   CHECK(spreads.at("ALIGN")[0].value() == doctest::Approx(1.4826));
   CHECK_FALSE(spreads.at("ALIGN")[1].has_value());
-  const auto changes = changes_of(steps_of_run(tasks, "a"), steps_of_run(tasks, "b"), spreads);
+  HistoryRun run_a;
+  run_a.run_key = "a";
+  HistoryRun run_b;
+  run_b.run_key = "b";
+  const auto changes = compare(side_of_run(tasks, run_a), side_of_run(tasks, run_b), spreads).steps;
   REQUIRE(changes.size() == 1);
   CHECK(changes[0].of(Measure::kWall).verdict == ChangeVerdict::kMore);
   CHECK(changes[0].of(Measure::kWall).n_b == 1);
+  CHECK(changes[0].n_b == 2);
+  CHECK(changes[0].failed_b == 1);
   HistoryRun first;
   first.run_key = "abc";
   HistoryRun second = first;

@@ -166,7 +166,7 @@ def _begun_in(open_session: Session, options: _Options, follows: _core.Session |
 
 
 def _with_other_way(error: NotPermittedError, argv: list[Path]) -> NotPermittedError:
-    way = (f"or record it with: sudo tracerd run --record run.tracer -- {as_typed(argv)}\n"
+    way = (f"or record it with: sudo env \"PATH=$PATH\" tracerd run --record run.tracer -- {as_typed(argv)}\n"
            "  and read that: tracer.read(\"run.tracer\")")
     first, *others = error.problems
     fix = f"{first.fix}; {way}" if first.fix else way
