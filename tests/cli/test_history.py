@@ -69,8 +69,8 @@ class Histories(support.TestCase):
         said = ["it usually takes" in process.communicate(timeout=support.DEADLINE_SECONDS)[1] for process in running]
         self.assertEqual(said, [True, False, False, False])
         kinds = self.history()["kinds"]
-        self.assertEqual([(kind["tasks"], kind["script"] is None, "wall_ns" in kind) for kind in kinds],
-                         [(3, True, False), (7, False, True)])
+        self.assertEqual([(kind["tasks"], "script" in kind, "wall_ns" in kind) for kind in kinds],
+                         [(3, False, False), (7, True, True)])
         data = b"".join(pathlib.Path(self.file + end).read_bytes() for end in ("", "-wal") if os.path.exists(self.file + end))
         for secret in (b"S7", b"--fast", self.folder.encode(), b"two"):
             self.assertNotIn(secret, data)

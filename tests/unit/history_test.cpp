@@ -227,10 +227,10 @@ TEST_CASE("kinds that differ by their scripts are apart, and those of few tasks 
     CHECK(file.succeeded(kind, 100).size() == kCounts.at(script));
   }
   CHECK(file.succeeded(kAlign, 100).size() == 6);
-  const auto check = [](const HistoryKind& kind, std::optional<std::uint64_t> script, std::uint64_t count) {
-    CHECK(kind.kind.script == script);
-    CHECK(kind.tasks == count);
-    CHECK(kind.succeeded == count);
+  const auto check = [](const HistoryKind& row, std::optional<std::uint64_t> script, std::uint64_t count) {
+    CHECK(row.kind.script == script);
+    CHECK(row.tasks == count);
+    CHECK(row.succeeded == count);
   };
   const HistoryAnswer answer = file.answer({});
   REQUIRE(answer.kinds.size() == 2);
