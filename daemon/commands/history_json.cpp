@@ -37,6 +37,7 @@ std::string history_json(const HistoryAnswer& answer, const std::filesystem::pat
         json.put("pipeline", kind.kind.pipeline);
         json.put("step", kind.kind.step);
         json.put("engine", kind.kind.engine);
+        json.put("script", kind.kind.script ? std::optional(to_string(tracer::Key{*kind.kind.script})) : std::nullopt);
         json.put("owner_uid", kind.kind.owner_uid);
         json.put("tasks", kind.tasks);
         json.put("succeeded", kind.succeeded);

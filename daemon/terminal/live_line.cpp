@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "context/task_name.hpp"
+#include "history/script.hpp"
 #include "show/figures.hpp"
 #include "show/printable.hpp"
 #include "show/screen.hpp"
@@ -25,6 +26,7 @@
 namespace tracerd {
 using tracer::internal::format_count;
 using tracer::internal::format_duration;
+using tracer::internal::names_kind;
 using tracer::internal::printable;
 using tracer::internal::symbols;
 namespace {
@@ -101,7 +103,7 @@ std::string describe(const tracer::ProcessSample& sample) {
 LiveLine::LiveLine(bool wanted) : on_terminal_(wanted && can_place_cursor()) {}
 
 void LiveLine::saw(const tracer::TaskStart& start) {
-  if (!history_ || !start.context->task_key || !start.context->step || tasks_.size() >= kMostTasks) return;
+  if (!history_ || !start.context->task_key || !names_kind(*start.context) || tasks_.size() >= kMostTasks) return;
   LivingTask task{tracer::kind_of(*start.context), start.start_ns};
   history_->want(task.kind);
   tasks_.insert_or_assign(*start.context->task_key, std::move(task));

@@ -22,11 +22,14 @@ struct TaskKind {
   std::string step;  ///< Of a task without a step, and of a command without tasks: the tool.
   std::string engine;
   std::optional<std::uint32_t> owner_uid = {};  ///< In the history of a service, which keeps its users' tasks apart.
+  /// Of tasks that no engine, label or announcement names: a keyed hash of their script and the shape of its arguments.
+  /// Only the history itself makes it. Absent: they are named; or the kinds are several, of few tasks each.
+  std::optional<std::uint64_t> script = {};
 
   auto operator<=>(const TaskKind&) const = default;
 };
 
-/// The kind of the tasks with this context; `tool` stands for a missing step.
+/// The kind of the tasks with this context, without its script; `tool` stands for a missing step.
 TRACER_EXPORT TaskKind kind_of(const Context& context, std::string_view tool = {});
 
 /// Which past tasks a Usual rests on.
@@ -95,7 +98,7 @@ class TRACER_EXPORT History {
   /// longer. Absent: too few did.
   std::optional<std::uint64_t> time_left_ns(const TaskKind& kind, std::uint64_t elapsed_ns,
                                             std::optional<std::uint64_t> input_bytes = {}) const;
-  /// By pipeline and step.
+  /// By pipeline and step. Kinds of fewer than kLeast successes that differ by their scripts only are one.
   const std::vector<HistoryKind>& kinds() const noexcept;
   /// The newest first.
   const std::vector<HistoryRun>& runs() const noexcept;

@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/folder.hpp"
 #include "base/proc_stat.hpp"
@@ -31,7 +32,7 @@ UniqueFd open_below(const std::string& root, const std::string& path, int flags)
   const UniqueFd folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return {};
   struct open_how how = {};
-  how.flags = static_cast<std::uint64_t>(flags | O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   return UniqueFd(static_cast<int>(::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how)));
 }
@@ -62,7 +63,14 @@ UniqueFd open_note(const std::string& root, std::string path) {
     if (last.empty()) return {};
     path = path.substr(0, name) + last;
   }
-  return open_below(root, path, O_NOFOLLOW);
+  return open_below(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+}
+
+template <class Open>
+UniqueFd seen_by(const Process& process, const Open& open) {
+  UniqueFd file = open("/proc/" + std::to_string(process.pid) + "/root");
+  // One that has ended had the host's files only if it was in no container.
+  return file || process.mount_namespace != host_mount_namespace() ? std::move(file) : open("/");
 }
 
 bool is_whole(const NoteRequest& request, const std::vector<std::string>& lines) noexcept {
@@ -74,9 +82,7 @@ bool is_whole(const NoteRequest& request, const std::vector<std::string>& lines)
 }  // namespace
 
 std::optional<std::vector<std::string>> read_note_lines(const NoteRequest& request, const Process& process) {
-  UniqueFd file = open_note("/proc/" + std::to_string(process.pid) + "/root", request.path);
-  // One that has ended had the host's files only if it was in no container.
-  if (!file && process.mount_namespace == host_mount_namespace()) file = open_note("/", request.path);
+  const UniqueFd file = seen_by(process, [&](const std::string& root) { return open_note(root, request.path); });
   struct stat about = {};
   if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != process.uid)
     return std::nullopt;
@@ -94,6 +100,15 @@ std::optional<std::vector<std::string>> read_note_lines(const NoteRequest& reque
   if (lines.size() > request.most_lines)
     lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(request.most_lines));
   return lines;
+}
+
+std::optional<std::uint64_t> file_bytes(const std::string& path, const Process& process) {
+  const UniqueFd file = seen_by(process, [&](const std::string& root) { return open_below(root, path, O_PATH); });
+  struct stat about = {};
+  // By its size alone, nobody is to learn of files that they may not see.
+  const bool may = file && ::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) &&
+                   (process.uid == 0 || about.st_uid == process.uid);
+  return may ? std::optional(static_cast<std::uint64_t>(about.st_size)) : std::nullopt;
 }
 
 NoteAnswer read_notes(const NoteRequest& request, const Process& process) {

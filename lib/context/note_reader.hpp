@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -23,6 +24,10 @@ struct NoteRequest {
 /// process and no other. Absent: it or the process is gone, it is no regular file, a symbolic link, or not of the
 /// process's own user.
 std::optional<std::vector<std::string>> read_note_lines(const NoteRequest& request, const Process& process);
+
+/// The size of a file of the process's own user, or of anybody's where that is root; nothing in it is read. Absent: as
+/// above. May wait for a file system.
+std::optional<std::uint64_t> file_bytes(const std::string& path, const Process& process);
 
 struct NoteAnswer {
   std::optional<std::vector<std::string>> lines = {};

@@ -55,7 +55,14 @@ class History::Impl {
       if (task.outcome == internal::Outcome::kSucceeded) ++kind.succeeded;
       kind.last_time_s = std::max(kind.last_time_s, task.end_time_s);
     }
-    for (auto& [name, kind] : kinds) kinds_.push_back(std::move(kind));
+    std::map<TaskKind, HistoryKind> shown;
+    for (auto& [name, kind] : kinds) {
+      if (kind.succeeded < kLeast) kind.kind.script.reset();
+      HistoryKind& row = shown[kind.kind];
+      row = {kind.kind, row.tasks + kind.tasks, row.succeeded + kind.succeeded,
+             std::max(row.last_time_s, kind.last_time_s)};
+    }
+    for (auto& [name, kind] : shown) kinds_.push_back(std::move(kind));
   }
 
   internal::UsualModel model_;

@@ -20,6 +20,7 @@
 #include <tracer/error.hpp>
 #include <tracer/run.hpp>
 
+#include "base/random.hpp"
 #include "base/unique_fd.hpp"
 #include "history/model.hpp"
 
@@ -29,12 +30,12 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::int64_t kApplicationId = 0x54724873;
-constexpr std::int64_t kSchema = 2;
+constexpr std::int64_t kSchema = 3;
+constexpr std::int64_t kWithoutScripts = 2;
 constexpr milliseconds kOpenPatience{2000};
 
 constexpr const char* kTables = R"(
 CREATE TABLE kind (id INTEGER PRIMARY KEY, owner INTEGER, pipeline TEXT NOT NULL, step TEXT NOT NULL, engine TEXT NOT NULL);
-CREATE UNIQUE INDEX kind_key ON kind (pipeline, step, engine, coalesce(owner, -1));
 CREATE TABLE task (id INTEGER PRIMARY KEY, kind_id INTEGER NOT NULL REFERENCES kind, owner INTEGER, run_key TEXT NOT NULL,
                    task_key TEXT NOT NULL, end_time_s INTEGER NOT NULL, outcome INTEGER NOT NULL, attempt INTEGER NOT NULL,
                    cpus INTEGER NOT NULL, tool TEXT NOT NULL, wall_ns INTEGER, cpu_ns INTEGER, peak_bytes INTEGER,
@@ -49,6 +50,13 @@ CREATE TABLE run (id INTEGER PRIMARY KEY, owner INTEGER, run_key TEXT NOT NULL, 
 CREATE UNIQUE INDEX run_key ON run (run_key, coalesce(owner, -1));
 CREATE INDEX run_end ON run (end_time_s);
 CREATE INDEX run_owner ON run (owner, end_time_s) WHERE owner IS NOT NULL;
+)";
+/// What layout 2 lacks.
+constexpr const char* kScripts = R"(
+ALTER TABLE kind ADD COLUMN script INTEGER;
+DROP INDEX IF EXISTS kind_key;
+CREATE UNIQUE INDEX kind_key ON kind (pipeline, step, engine, coalesce(owner, -1), coalesce(script, -1));
+CREATE TABLE script_key (low INTEGER NOT NULL, high INTEGER NOT NULL);
 )";
 std::uint64_t now_s() {
   return static_cast<std::uint64_t>(
@@ -163,12 +171,24 @@ void HistoryFile::check_schema() {
     return database_->number("PRAGMA application_id") == 0 && database_->number("PRAGMA user_version") == 0 &&
            database_->number("SELECT count(*) FROM sqlite_schema") == 0;
   };
-  if (!read_only_ && is_empty()) {
+  const auto lacks_scripts = [this] {
+    return database_->number("PRAGMA application_id") == kApplicationId &&
+           database_->number("PRAGMA user_version") == kWithoutScripts;
+  };
+  if (!read_only_ && (is_empty() || lacks_scripts())) {
     Transaction transaction(*database_);
     // Another one may have been first.
     if (is_empty()) {
       database_->execute(kTables);
       database_->execute(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str());
+      database_->execute(fmt::format("PRAGMA user_version = {}", kWithoutScripts).c_str());
+    }
+    if (lacks_scripts()) {
+      database_->execute(kScripts);
+      Statement(*database_, "INSERT INTO script_key VALUES (?, ?)")
+          .bind(random_number() >> 1)
+          .bind(random_number() >> 1)
+          .run();
       database_->execute(fmt::format("PRAGMA user_version = {}", kSchema).c_str());
     }
     transaction.commit();
@@ -179,9 +199,21 @@ void HistoryFile::check_schema() {
   if (schema > kSchema)
     refuse(ErrorCode::kNewerSchema, path_, fmt::format("was written by a newer libtracer (schema {})", schema),
            "use that version, or name another file");
-  if (schema < kSchema)
+  has_scripts_ = schema == kSchema;
+  if (schema < kWithoutScripts)
     refuse(ErrorCode::kFileUnreadable, path_, fmt::format("has an older layout (schema {})", schema),
            "delete the file; it is made anew");
+}
+
+SipKey HistoryFile::script_key() {
+  if (!has_scripts_) return {random_number(), random_number()};
+  try {
+    Statement key(*database_, "SELECT low, high FROM script_key");
+    if (!key.step()) refuse(ErrorCode::kFileUnreadable, path_, "is damaged", "delete the file; it is made anew");
+    return {key.number(0), key.number(1)};
+  } catch (const SqlError& error) {
+    refuse_reading(path_, error);
+  }
 }
 
 void HistoryFile::set_up_writing() {
@@ -242,8 +274,8 @@ constexpr std::string_view kTaskColumns =
     "kind.pipeline, kind.step, kind.engine, kind.owner, tool, run_key, task_key, end_time_s, outcome, attempt, cpus, "
     "wall_ns, "
     "cpu_ns, "
-    "peak_bytes, read_bytes, written_bytes, requested_millicpus, requested_memory_bytes, requested_time_ns "
-    "FROM task JOIN kind ON kind.id = kind_id";
+    "peak_bytes, read_bytes, written_bytes, requested_millicpus, requested_memory_bytes, requested_time_ns, ";
+constexpr std::string_view kFromTasks = " FROM task JOIN kind ON kind.id = kind_id";
 constexpr std::string_view kNewestFirst = "ORDER BY end_time_s DESC, task.id DESC LIMIT ?";
 
 std::optional<std::uint32_t> owner_in(const Statement& rows, int column) {
@@ -255,11 +287,16 @@ std::optional<std::uint64_t> bound(const std::optional<std::uint32_t>& owner) {
   return owner ? std::optional<std::uint64_t>(*owner) : std::nullopt;
 }
 
+/// As the index has them: one pipeline and step may have thousands of scripts.
+Statement& bind_kind(Statement& statement, const TaskKind& kind) {
+  return statement.bind(kind.pipeline).bind(kind.step).bind(kind.engine).bind(bound(kind.owner_uid)).bind(kind.script);
+}
+
 std::vector<PastTask> tasks_in(Statement& rows) {
   std::vector<PastTask> tasks;
   while (rows.step()) {
     PastTask task;
-    task.kind = {rows.text(0), rows.text(1), rows.text(2), owner_in(rows, 3)};
+    task.kind = {rows.text(0), rows.text(1), rows.text(2), owner_in(rows, 3), rows.optional_number(19)};
     task.tool = rows.text(4);
     task.run_key = rows.text(5);
     task.task_key = rows.text(6);
@@ -282,7 +319,8 @@ std::vector<PastTask> tasks_in(Statement& rows) {
 
 std::vector<PastTask> HistoryFile::tasks() {
   try {
-    Statement rows(*database_, fmt::format("SELECT {} {}", kTaskColumns, kNewestFirst).c_str());
+    Statement rows(*database_,
+                   fmt::format("SELECT {}{}{} {}", kTaskColumns, script(), kFromTasks, kNewestFirst).c_str());
     rows.bind(kMostTasks);
     return tasks_in(rows);
   } catch (const SqlError& error) {
@@ -294,15 +332,11 @@ std::vector<PastTask> HistoryFile::succeeded(const TaskKind& kind, std::uint64_t
   try {
     Statement rows(
         *database_,
-        fmt::format("SELECT {} WHERE pipeline = ? AND step = ? AND engine = ? AND kind.owner IS ? AND outcome = ? {}",
-                    kTaskColumns, kNewestFirst)
+        fmt::format("SELECT {0}{1}{2} WHERE pipeline = ? AND step = ? AND engine = ? AND coalesce(kind.owner, -1) = "
+                    "coalesce(?, -1) AND coalesce({1}, -1) = coalesce(?, -1) AND outcome = ? {3}",
+                    kTaskColumns, script(), kFromTasks, kNewestFirst)
             .c_str());
-    rows.bind(kind.pipeline)
-        .bind(kind.step)
-        .bind(kind.engine)
-        .bind(bound(kind.owner_uid))
-        .bind(static_cast<std::uint64_t>(Outcome::kSucceeded))
-        .bind(most);
+    bind_kind(rows, kind).bind(static_cast<std::uint64_t>(Outcome::kSucceeded)).bind(most);
     return tasks_in(rows);
   } catch (const SqlError& error) {
     refuse_reading(path_, error);
@@ -351,19 +385,22 @@ HistoryAnswer HistoryFile::answer(const HistoryQuestion& question) {
   try {
     Statement kinds(
         *database_,
-        fmt::format("SELECT kind.pipeline, kind.step, kind.engine, kind.owner, count(*), sum(outcome = {}), "
-                    "max(end_time_s) FROM (SELECT * FROM kind{}) AS kind JOIN task ON kind.id = kind_id GROUP "
-                    "BY kind.id ORDER BY 1, 2, 3, 4 LIMIT {}",
-                    static_cast<int>(Outcome::kSucceeded), of_question(question, true), HistoryAnswer::kMostKinds + 1)
+        fmt::format("SELECT pipeline, step, engine, owner, sum(tasks), sum(good), max(last), shown FROM (SELECT "
+                    "kind.*, count(*) AS tasks, sum(outcome = {0}) AS good, max(end_time_s) AS last, "
+                    "iif(sum(outcome = {0}) < {1}, NULL, {2}) AS shown FROM (SELECT * FROM kind{3}) AS kind JOIN task "
+                    "ON kind.id = kind_id GROUP BY kind.id) GROUP BY 1, 2, 3, 4, 8 ORDER BY 1, 2, 3, 4, 8 LIMIT {4}",
+                    static_cast<int>(Outcome::kSucceeded), History::kLeast, script(), of_question(question, true),
+                    HistoryAnswer::kMostKinds + 1)
             .c_str());
     if (question.pipeline) kinds.bind(*question.pipeline);
     if (question.step) kinds.bind(*question.step);
     while (kinds.step())
-      found.kinds.push_back({{{kinds.text(0), kinds.text(1), kinds.text(2), owner_in(kinds, 3)},
-                              kinds.number(4),
-                              kinds.number(5),
-                              kinds.number(6)},
-                             {}});
+      found.kinds.push_back(
+          {{{kinds.text(0), kinds.text(1), kinds.text(2), owner_in(kinds, 3), kinds.optional_number(7)},
+            kinds.number(4),
+            kinds.number(5),
+            kinds.number(6)},
+           {}});
     Statement runs(*database_, fmt::format("{}{} ORDER BY end_time_s DESC LIMIT {}", kRunColumns,
                                            of_question(question, false), HistoryAnswer::kMostRuns)
                                    .c_str());
@@ -386,14 +423,13 @@ HistoryAnswer HistoryFile::answer(const HistoryQuestion& question) {
 }
 
 std::uint64_t HistoryFile::kind_id(const TaskKind& kind) {
-  Statement(*database_, "INSERT OR IGNORE INTO kind (pipeline, step, engine, owner) VALUES (?, ?, ?, ?)")
-      .bind(kind.pipeline)
-      .bind(kind.step)
-      .bind(kind.engine)
-      .bind(bound(kind.owner_uid))
-      .run();
-  Statement known(*database_, "SELECT id FROM kind WHERE pipeline = ? AND step = ? AND engine = ? AND owner IS ?");
-  known.bind(kind.pipeline).bind(kind.step).bind(kind.engine).bind(bound(kind.owner_uid));
+  Statement add(*database_,
+                "INSERT OR IGNORE INTO kind (pipeline, step, engine, owner, script) VALUES (?, ?, ?, ?, ?)");
+  bind_kind(add, kind).run();
+  Statement known(*database_,
+                  "SELECT id FROM kind WHERE pipeline = ? AND step = ? AND engine = ? AND coalesce(owner, -1) = "
+                  "coalesce(?, -1) AND coalesce(script, -1) = coalesce(?, -1)");
+  bind_kind(known, kind);
   return known.step() ? known.number(0) : 0;
 }
 

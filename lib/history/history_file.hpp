@@ -11,6 +11,7 @@
 
 #include <tracer/history.hpp>
 
+#include "base/sip_hash.hpp"
 #include "history/question.hpp"
 #include "history/rows.hpp"
 #include "history/sqlite.hpp"
@@ -30,8 +31,9 @@ class HistoryFile {
     kRead,
   };
   /// What is older than kMostAge_s, or beyond kMostTasks, is removed, also once a day in add(), and there what is
-  /// beyond kMostTasksOfKind and kMostOfOwner. Throws Error: kFileUnreadable (missing, damaged, of an older layout, or
-  /// something else), kFileUnwritable, kNewerSchema.
+  /// beyond kMostTasksOfKind and kMostOfOwner. One of layout 2 is changed into one of today's where it can be written.
+  /// Throws Error: kFileUnreadable (missing, damaged, of an older layout, or something else), kFileUnwritable,
+  /// kNewerSchema.
   HistoryFile(const std::filesystem::path& path, Access access);
   ~HistoryFile();
   HistoryFile(const HistoryFile&) = delete;
@@ -41,6 +43,9 @@ class HistoryFile {
   /// It was not there before.
   bool is_new() const noexcept { return new_; }
 
+  /// By which scripts are hashed in it. It never changes; where there are none, it is another one each time. Throws
+  /// Error(kFileUnreadable).
+  SipKey script_key();
   /// The newest first, at most kMostTasks. Throws Error(kFileUnreadable).
   std::vector<PastTask> tasks();
   /// Those of one kind that succeeded, the newest first, at most `most`. Throws Error(kFileUnreadable).
@@ -62,6 +67,7 @@ class HistoryFile {
   void remove_old_now();
   std::uint64_t remove_old(std::uint64_t before_s, std::uint64_t most);
   std::uint64_t kind_id(const TaskKind& kind);
+  const char* script() const noexcept { return has_scripts_ ? "kind.script" : "NULL"; }
   void remove_beyond(std::uint64_t kind_id);
   void remove_beyond_of_owner(std::uint32_t owner);
 
@@ -69,6 +75,7 @@ class HistoryFile {
   std::unique_ptr<Database> database_;
   bool read_only_ = false;
   bool new_ = false;
+  bool has_scripts_ = true;  ///< False: it has layout 2, and can't be written.
   pid_t pid_ = ::getpid();
   std::uint64_t removed_old_s_ = 0;  ///< Unix time.
 };

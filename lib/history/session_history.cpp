@@ -167,6 +167,7 @@ SessionHistory::SessionHistory(const std::filesystem::path& path, HistoryFile::A
   try {
     const FilesOf rights(HistoriesOf::current());
     state_->file = std::make_unique<HistoryFile>(path, access);
+    script_key_ = state_->file->script_key();
     has_file_ = true;
     state_->can_write = !state_->file->is_read_only();
     if (!state_->can_write && access == HistoryFile::Access::kWrite)

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <thread>
 
+#include "base/sip_hash.hpp"
 #include "base/user_ids.hpp"
 #include "history/history_file.hpp"
 #include "history/model.hpp"
@@ -43,6 +44,8 @@ class SessionHistory {
 
   /// As tracer::kind_of(), of its owner; what nobody owns, or nobody knows whose it is, is root's.
   TaskKind kind_of(const Context& context, std::string_view tool = {}) const;
+  /// Of what a script is. Without a history, it is of no use.
+  std::uint64_t script_of(std::string_view text) const noexcept { return sip_hash(script_key_, text) >> 1; }
   /// For any thread, also when this is gone. To be called when the program has given up rights that it would keep.
   Ask begin_to_answer();
   /// Looks up what is usual of this kind, as it is now.
@@ -78,6 +81,7 @@ class SessionHistory {
   std::shared_ptr<State> state_;  ///< Shared with the thread, which outlives this where its file system hangs.
   std::thread thread_;
   bool has_file_ = false;
+  SipKey script_key_;
   const std::optional<UserIds> owners_;
   std::uint64_t written_ns_ = 0;
   pid_t pid_ = ::getpid();

@@ -28,7 +28,7 @@ Insight::Insight(std::uint32_t cpus, ScopeCounts* counts, std::shared_ptr<Accoun
 }
 
 void Insight::use(std::unique_ptr<SessionHistory> history, std::uint64_t wall_offset_ns) {
-  not_normal_ = std::make_unique<NotNormal>(findings_, std::move(history), wall_offset_ns);
+  not_normal_ = std::make_unique<NotNormal>(findings_, std::move(history), wall_offset_ns, on_this_host_);
   get<StallFindings>().use([this](const Context& context) { return not_normal_->pace_of(context); });
   // What failed comes first.
   all_.insert(all_.begin() + 2, not_normal_.get());

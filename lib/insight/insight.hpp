@@ -41,9 +41,10 @@ class Insight {
   void use(std::unique_ptr<SessionHistory> history, std::uint64_t wall_offset_ns);
   /// Before the first event: whose subordinate user ids are whose.
   void use(UserIds user_ids) { findings_.use(std::move(user_ids)); }
-  /// Before the first event: of what happens on this host now.
+  /// Before the first event, and before a history is used: of what happens on this host now.
   void ask_for_space(FullFileSystems::ReadSpace read = file_system_space) {
     get<FullFileSystems>().ask(std::move(read));
+    on_this_host_ = true;
   }
   /// Appends `event`, and the findings that follow from it: before it if it is the last.
   void add(Event event, std::vector<Event>& events);
@@ -73,6 +74,7 @@ class Insight {
   TaskLedgers ledgers_;
   ProcessSpans spans_;
   Detectors detectors_;
+  bool on_this_host_ = false;
   std::unique_ptr<NotNormal> not_normal_;  ///< Null: without a history.
   std::vector<Detector*> all_;             ///< These, and those of `detectors_`.
 };

@@ -5,6 +5,10 @@
 #include <chrono>
 #include <utility>
 
+#include "base/random.hpp"
+#include "context/note_reader.hpp"
+#include "history/script.hpp"
+
 namespace tracer::internal {
 namespace {
 
@@ -45,11 +49,38 @@ void NotNormal::begin(const Context& context, bool is_run, std::uint64_t begin_n
   Living* const known = living_.make(book_.scopes().id_of(context, is_run), context.owner_uid);
   if (known == nullptr) return;
   if (known->begin_ns == 0) known->begin_ns = begin_ns;
-  // Without a step, it is known by its tool only, and that only at its end.
-  if (is_run || !context.step) return;
+  // Where nobody names it, it is known by its tool and its script, and these only at its end.
+  if (is_run || !names_kind(context)) return;
   known->kind = history_->kind_of(context);
   known->usual = nullptr;
   history_->want(*known->kind);
+}
+
+/// What its leader runs is what a run or task does.
+void NotNormal::look_at_script(const Process& process) {
+  for (const bool is_run : {false, true}) {
+    const auto scope = book_.scopes().find(*process.context, is_run);
+    if (!scope || scope->pid != process.pid || scope->start_ns != process.start_ns || names_kind(*scope->context))
+      continue;
+    Living* const known = living_.find(scope->id);
+    const auto script = internal::script_of(*process.program);
+    if (known == nullptr) continue;
+    known->script.reset();
+    sizes_.forget(scope->id);
+    if (!script) continue;
+    known->script = history_->script_of(script->path + '\0' + script->shape);
+    if (on_this_host_)
+      sizes_.ask(scope->id, user_of(*scope->context),
+                 [path = script->path, process] { return file_bytes(path, process); });
+  }
+}
+
+/// What is not known is like nothing else.
+std::uint64_t NotNormal::script_of(ScopeId id, const Living* known) {
+  const auto size_bytes = sizes_.take(id);
+  if (known == nullptr || !known->script || (on_this_host_ && !size_bytes)) return random_number() >> 1;
+  const auto size = size_bytes.value_or(std::nullopt);
+  return history_->script_of(std::to_string(*known->script) + (size ? ' ' + std::to_string(*size) : ""));
 }
 
 void NotNormal::process_ended(const ProcessExit& exit, std::vector<Event>&) {
@@ -152,7 +183,7 @@ void NotNormal::scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, 
 }
 
 template <class Finish>
-PastTask NotNormal::past_of(const Finish& finish, const Living* known) const {
+PastTask NotNormal::past_of(ScopeId id, const Finish& finish, const Living* known) {
   const Context& context = *finish.context;
   PastTask past;
   if (known != nullptr && !known->tools.empty()) {
@@ -161,6 +192,7 @@ PastTask NotNormal::past_of(const Finish& finish, const Living* known) const {
     past.tool = most->first;
   }
   past.kind = history_->kind_of(context, past.tool);
+  if (!names_kind(context)) past.kind.script = script_of(id, known);
   if (context.run_key) past.run_key = to_string(*context.run_key);
   past.end_time_s = (finish.end_ns + wall_offset_ns_) / kNsPerS;
   past.outcome = outcome_of(finish, known != nullptr && known->out_of_memory);
@@ -239,7 +271,7 @@ void NotNormal::judge_request(const TaskFinish& finish, const PastTask& past, st
 }
 
 void NotNormal::add_to_step(const TaskFinish& finish, const PastTask& past) {
-  if (!finish.context->step || past.outcome != Outcome::kSucceeded) return;
+  if (!names_kind(*finish.context) || past.outcome != Outcome::kSucceeded) return;
   const auto key = std::pair(book_.scopes().id_of(*finish.context, true), past.kind);
   if (!steps_.contains(key) && !steps_room_.has(user_of(*finish.context), 1)) return;
   Step& step = steps_[key];
@@ -315,12 +347,12 @@ void NotNormal::judge_steps(const std::optional<ScopeId>& run, std::uint64_t tim
 void NotNormal::scope_ended(const ScopeEnd& end, std::vector<Event>& events) {
   if (key_of(*end.context, end.is_run()) == 0) return;
   const Living* const known = living_.find(end.id);
-  end.is_run() ? run_ended(end.id, *end.run, known, events) : task_ended(*end.task, known, events);
+  end.is_run() ? run_ended(end.id, *end.run, known, events) : task_ended(end.id, *end.task, known, events);
   living_.erase(end.id);
 }
 
-void NotNormal::task_ended(const TaskFinish& finish, const Living* known, std::vector<Event>& events) {
-  PastTask past = past_of(finish, known);
+void NotNormal::task_ended(ScopeId id, const TaskFinish& finish, const Living* known, std::vector<Event>& events) {
+  PastTask past = past_of(id, finish, known);
   past.task_key = to_string(*finish.context->task_key);
   past.requested_millicpus = finish.requested.millicpus;
   past.requested_memory_bytes = finish.requested.memory_bytes;
@@ -332,7 +364,7 @@ void NotNormal::task_ended(const TaskFinish& finish, const Living* known, std::v
 }
 
 void NotNormal::run_ended(ScopeId id, const RunFinish& finish, const Living* known, std::vector<Event>& events) {
-  PastTask past = past_of(finish, known);
+  PastTask past = past_of(id, finish, known);
   HistoryRun run;
   run.run_key = past.run_key;
   run.pipeline = past.kind.pipeline.empty() ? finish.context->run.value_or("") : past.kind.pipeline;

@@ -16,6 +16,7 @@
 #include <tracer/event.hpp>
 
 #include "base/fair_room.hpp"
+#include "base/user_questions.hpp"
 #include "history/session_history.hpp"
 #include "insight/detector.hpp"
 #include "insight/stall_findings.hpp"
@@ -27,15 +28,22 @@ namespace tracer::internal {
 /// what lives, and by the constants below.
 class NotNormal : public Detector {
  public:
-  /// `wall_offset_ns` turns the boot clock into Unix time.
-  NotNormal(FindingBook& book, std::unique_ptr<SessionHistory> history, std::uint64_t wall_offset_ns)
-      : book_(book), history_(std::move(history)), wall_offset_ns_(wall_offset_ns), living_(book) {}
+  /// `wall_offset_ns` turns the boot clock into Unix time. `on_this_host`: files may be asked for their sizes.
+  NotNormal(FindingBook& book, std::unique_ptr<SessionHistory> history, std::uint64_t wall_offset_ns, bool on_this_host)
+      : book_(book),
+        history_(std::move(history)),
+        wall_offset_ns_(wall_offset_ns),
+        on_this_host_(on_this_host),
+        living_(book) {}
 
   /// What earlier tasks of the kind of this one took, as far as it lives and they are known.
   std::optional<UsualPace> pace_of(const Context& context);
   void run_began(const RunStart& start) override { begin(*start.context, true, start.start_ns); }
   void task_began(const TaskStart& start) override { begin(*start.context, false, start.start_ns); }
   void changed(const ContextChange& change) override;
+  void process_began(const std::shared_ptr<const Process>& process, std::uint64_t) override {
+    look_at_script(*process);
+  }
   void process_ended(const ProcessExit& exit, std::vector<Event>& events) override;
   void process_killed(const OomKill& kill) override;
   void process_lived(const ProcessSpan& span, std::vector<Event>& events) override;
@@ -54,6 +62,7 @@ class NotNormal : public Detector {
   struct Living {
     std::uint64_t begin_ns = 0;
     std::optional<TaskKind> kind = {};              ///< Absent: it is known at its end only.
+    std::optional<std::uint64_t> script = {};       ///< Of what its leader runs, without the size; see Script.
     std::shared_ptr<const UsualOfKind> usual = {};  ///< Null: it has not come yet.
     std::optional<Usual> usual_wall = {};           ///< Of any input.
     std::uint64_t read_bytes = 0;                   ///< So far, by those of its processes that are sampled.
@@ -90,8 +99,10 @@ class NotNormal : public Detector {
   void report_above(std::string_view code, const std::shared_ptr<const Context>& context, std::uint64_t begin_ns,
                     std::uint64_t end_ns, std::string_view what, std::uint64_t bytes, const Usual& usual,
                     std::vector<Event>& events);
+  void look_at_script(const Process& process);
+  std::uint64_t script_of(ScopeId id, const Living* known);
   template <class Finish>
-  PastTask past_of(const Finish& finish, const Living* known) const;
+  PastTask past_of(ScopeId id, const Finish& finish, const Living* known);
   /// With earlier ones, now or when these are known.
   void compare(Ended ended, std::vector<Event>& events);
   void compare_with(const UsualOfKind& usual, const Ended& ended, std::vector<Event>& events);
@@ -100,13 +111,15 @@ class NotNormal : public Detector {
   void add_to_step(const TaskFinish& finish, const PastTask& past);
   void judge_steps(const std::optional<ScopeId>& run, std::uint64_t time_ns, std::vector<Event>& events);
   void judge_step(const Step& step, const UsualOfKind& usual, std::uint64_t time_ns, std::vector<Event>& events);
-  void task_ended(const TaskFinish& finish, const Living* known, std::vector<Event>& events);
+  void task_ended(ScopeId id, const TaskFinish& finish, const Living* known, std::vector<Event>& events);
   void run_ended(ScopeId id, const RunFinish& finish, const Living* known, std::vector<Event>& events);
   void report_problem(std::uint64_t time_ns, std::vector<Event>& events);
 
   FindingBook& book_;
   std::unique_ptr<SessionHistory> history_;
   std::uint64_t wall_offset_ns_;
+  bool on_this_host_;
+  UserQuestions<ScopeId, std::optional<std::uint64_t>> sizes_;  ///< Of scripts.
   std::deque<Ended> waiting_;
   std::vector<Step> ended_steps_;  ///< Of runs that are over; likewise.
   Works<Living> living_;

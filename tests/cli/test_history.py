@@ -50,6 +50,31 @@ class Histories(support.TestCase):
         for secret in (b"S1", b"/bin", self.folder.encode()):
             self.assertNotIn(secret, data)
 
+    def test_what_nobody_names_is_told_apart_by_its_script_and_its_arguments(self):
+        """S7 takes 11 s, the others next to nothing."""
+        for project in ("one", "two"):
+            os.mkdir(self.path(project))
+            self.write(f"{project}/run.sh", 'sleep "$(cat "$1")"\n')
+        for sample in range(1, 8):
+            self.write(f"S{sample}.txt", "11" if sample == 7 else "0")
+
+        def command(project, *arguments):
+            return (support.TRACERD, "run", "--no-live", "--history", self.file, "--", "bash", self.path(project, "run.sh"), *arguments)
+
+        for sample in range(1, 7):
+            subprocess.run(command("one", self.path(f"S{sample}.txt")), stderr=subprocess.DEVNULL, check=True)
+        slow = self.path("S7.txt")
+        running = [self.start(*words, stderr=subprocess.PIPE) for words in (
+            command("one", slow), command("two", slow), command("one", slow, "--fast"), command("one", slow, "0.5"))]
+        said = ["it usually takes" in process.communicate(timeout=support.DEADLINE_SECONDS)[1] for process in running]
+        self.assertEqual(said, [True, False, False, False])
+        kinds = self.history()["kinds"]
+        self.assertEqual([(kind["tasks"], "script" in kind, "wall_ns" in kind) for kind in kinds],
+                         [(3, False, False), (7, True, True)])
+        data = b"".join(pathlib.Path(self.file + end).read_bytes() for end in ("", "-wal") if os.path.exists(self.file + end))
+        for secret in (b"S7", b"--fast", self.folder.encode(), b"two"):
+            self.assertNotIn(secret, data)
+
     def test_prune_and_delete(self):
         self.run_tasks("--history", self.file)
         self.assertEqual(self.tracerd("history", "--history", self.file, "--prune", "1d").stdout, "removed 0 tasks\n")

@@ -2,10 +2,13 @@
 """tracerd serve and tracerd status, with real users at a real socket."""
 
 import collections
+import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
@@ -13,6 +16,7 @@ import time
 import support
 from support import DEADLINE_SECONDS, TRACERD, of_kind, text_of, wait_until
 
+DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
 # Any user may execute it, unlike the one that runs the tests.
 PYTHON_OF_ALL = "/usr/bin/python3"
 ALICE, BOB, SHARED_GROUP = 20011, 20012, 20019
@@ -244,6 +248,37 @@ class Serve(ServeCase):
         self.assertEqual(self.client(BOB).ask("history")["history"]["kinds"][0]["tasks"], counts[BOB])
         printed = json.loads(self.tracerd("history", "--json", "--history", file).stdout)
         self.assertEqual({kind["owner_uid"]: kind["tasks"] for kind in printed["kinds"]}, counts)
+
+    def test_a_history_of_before_is_taken_over(self):
+        """One of layout 2, in which ALIGN was named and sleep was not: six of each."""
+        file = self.path("history.db")
+        shutil.copy(os.path.join(DATA, "history", "layout-2.db"), file)
+
+        def rows_of(query):
+            with contextlib.closing(sqlite3.connect(file)) as database, database:
+                return database.execute(query).fetchall()
+
+        rows_of(f"UPDATE task SET end_time_s = {int(time.time())}")
+        config = self.write("tracerd.toml", f'schema = 1\n[history]\nfile = "{file}"\n')
+        for count in (1, 2):
+            self.serve("--config", config)
+            client, stream = self.client(ALICE), self.subscribe(ALICE)
+            for step in ({"step": "ALIGN"}, {}):
+                process = self.start("/bin/sleep", "1", preexec_fn=lambda: become(ALICE))
+                reply = client.ask("attach", pid=process.pid, context={
+                    "pipeline": "rnaseq", "run": "r1", "run_id": "7", "task": "t", "task_id": f"{count} {len(step)}", **step})
+                self.assertTrue(reply["ok"], reply)
+                process.wait()
+            self.read_until(stream, lambda events: len(of_kind(events, "task_finish")) == 2, "they end")
+            kinds = client.ask("history")["history"]["kinds"]
+            self.assertEqual([(kind["step"], kind["tasks"], kind["wall_ns"]["n"]) for kind in kinds],
+                             [("ALIGN", 6 + count, 6 + count), ("sleep", 6 + count, 6)])
+            self.service.send_signal(signal.SIGTERM)
+            self.assertEqual(self.service.wait(DEADLINE_SECONDS), 0)
+            self.assertEqual(rows_of("PRAGMA user_version"), [(3,)])
+            self.assertEqual(rows_of("SELECT step, script IS NULL, count(*) FROM task JOIN kind ON kind.id = kind_id "
+                                     f"WHERE kind.owner = {ALICE} GROUP BY 1, 2"),
+                             [("ALIGN", 1, 6 + count), ("sleep", 0, count), ("sleep", 1, 6)])
 
     def test_without_a_history_nobody_gets_one(self):
         self.serve()

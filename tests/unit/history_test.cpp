@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -25,6 +26,7 @@
 #include "history/history_file.hpp"
 #include "history/model.hpp"
 #include "history/session_history.hpp"
+#include "in_repository.hpp"
 #include "temp_file.hpp"
 
 using namespace tracer;
@@ -34,6 +36,7 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 const TaskKind kAlign = {"demo", "ALIGN", "nextflow"};
+constexpr std::uint32_t kOwnerOfLayout2 = 20011;
 
 std::uint64_t now_s() {
   return static_cast<std::uint64_t>(
@@ -200,6 +203,77 @@ TEST_CASE("a history keeps what is added, for its owner only, once for each task
   CHECK(tasks[1].kind == kAlign);
   REQUIRE(file.runs().size() == 1);
   CHECK(file.runs()[0].wall_ns == 30);
+}
+
+TEST_CASE("kinds that differ by their scripts are apart, and those of few tasks are shown as one") {
+  const TempFile temp;
+  HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
+  std::vector<PastTask> tasks;
+  const auto add = [&](std::optional<std::uint64_t> script, std::uint64_t count, std::uint64_t wall_ns) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      tasks.push_back(past(tasks.size(), wall_ns));
+      tasks.back().kind.script = script;
+    }
+  };
+  add({}, 6, 10);
+  add(1, 7, 20);
+  add(2, 1, 30);
+  add(3, 2, 40);
+  CHECK(file.add(tasks, {}, std::chrono::seconds(1)));
+  TaskKind kind = kAlign;
+  constexpr std::array<std::size_t, 5> kCounts = {0, 7, 1, 2, 0};
+  for (std::size_t script = 1; script < kCounts.size(); ++script) {
+    kind.script = script;
+    CHECK(file.succeeded(kind, 100).size() == kCounts.at(script));
+  }
+  CHECK(file.succeeded(kAlign, 100).size() == 6);
+  const auto check = [](const HistoryKind& row, std::optional<std::uint64_t> script, std::uint64_t count) {
+    CHECK(row.kind.script == script);
+    CHECK(row.tasks == count);
+    CHECK(row.succeeded == count);
+  };
+  const HistoryAnswer answer = file.answer({});
+  REQUIRE(answer.kinds.size() == 2);
+  check(answer.kinds[0].kind, {}, 9);
+  CHECK(answer.kinds[0].usual.wall_ns->median == 10);
+  check(answer.kinds[1].kind, 1u, 7);
+  CHECK(answer.kinds[1].usual.wall_ns->median == 20);
+  const History history(temp.path());
+  REQUIRE(history.kinds().size() == 2);
+  check(history.kinds()[0], {}, 9);
+  check(history.kinds()[1], 1u, 7);
+  CHECK(history.expect(history.kinds()[1].kind).wall_ns->n == 7);
+}
+
+TEST_CASE("a history of layout 2 is taken over with its rows, and gets one key for good") {
+  const TempFile temp;
+  std::filesystem::copy_file(in_repository("tests/data/history/layout-2.db"), temp.path());
+  execute(temp.path(), ("UPDATE task SET end_time_s = " + std::to_string(now_s())).c_str());
+  const TaskKind align{"rnaseq", "ALIGN", "", kOwnerOfLayout2};
+  const TaskKind sleep{"rnaseq", "sleep", "", kOwnerOfLayout2};
+  const std::string before = temp.text();
+  {
+    HistoryFile file(temp.path(), HistoryFile::Access::kRead);
+    CHECK(file.succeeded(align, 100).size() == 6);
+    CHECK(file.tasks().size() == 12);
+    CHECK(file.answer({}).kinds.size() == 2);
+    CHECK(file.script_key().low != file.script_key().low);
+  }
+  CHECK(temp.text() == before);
+  const auto key_of = [&] {
+    HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
+    CHECK(file.succeeded(align, 100).size() == 6);
+    TaskKind script = sleep;
+    script.script = 7;
+    CHECK(file.succeeded(script, 100).empty());
+    const SipKey key = file.script_key();
+    return std::pair(key.low, key.high);
+  };
+  const auto key = key_of();
+  CHECK(key.first != key.second);
+  CHECK(key == key_of());
+  const TempFile other;
+  CHECK(HistoryFile(other.path(), HistoryFile::Access::kWrite).script_key().low != key.first);
 }
 
 TEST_CASE("what is too old is removed when a history is opened, and the oldest beyond a number") {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What is said of tasks by earlier ones, and what is said of two traces that are compared.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -52,8 +56,9 @@ class Sessions {
 
   /// The findings of a session in which `feed` happens.
   template <class Feed>
-  std::vector<Finding> run(const Feed& feed) {
+  std::vector<Finding> run(const Feed& feed, bool on_this_host = false) {
     Insight insight(2);
+    if (on_this_host) insight.ask_for_space();
     // Now, by the clock of a boot at the epoch.
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     auto history = std::make_unique<SessionHistory>(file_.path(), HistoryFile::Access::kWrite, owners_);
@@ -114,6 +119,109 @@ TEST_CASE("a task that takes far longer than earlier ones is slow, while it runs
   CHECK(findings[1].state == "closed");
   CHECK(findings[1].finding_key == findings[0].finding_key);
   CHECK(findings[1].text == "task ALIGN (S1) ran for 10.0 min; it usually takes 41.0 s (20 earlier)");
+}
+
+namespace {
+
+/// A command that nobody has named: its run, in which this process executes run.sh with an argument.
+class Command {
+ public:
+  Command(std::string folder, std::string argument) : folder_(std::move(folder)), argument_(std::move(argument)) {}
+
+  template <class Add>
+  void happens(const Add& add, std::uint64_t wall_ns) const {
+    Context context{.run = "run.sh"};
+    context.provenance.run = Provenance::kInferred;
+    context.run_key = static_cast<Key>(++last_key_);
+    const auto pid = static_cast<std::uint32_t>(::getpid());
+    RunStart start;
+    start.context = std::make_shared<const Context>(context);
+    start.time_ns = start.start_ns = kBegin;
+    start.pid = pid;
+    add(Event(start));
+    // What tracerd itself is, before it becomes the command.
+    add(Event(ProcessStart{kBegin, process(context, pid, "tracerd", {"tracerd", "run"}), {}}));
+    ProcessExec exec;
+    exec.time_ns = kBegin;
+    exec.process = process(context, pid, "run.sh", {"bash", "run.sh", argument_});
+    add(Event(exec));
+    RunFinish finish;
+    finish.context = start.context;
+    finish.pid = pid;
+    finish.start_ns = finish.begin_ns = kBegin;
+    finish.time_ns = finish.end_ns = kBegin + wall_ns;
+    finish.exit_code = 0;
+    add(Event(finish));
+  }
+
+ private:
+  std::shared_ptr<const Process> process(const Context& context, std::uint32_t pid, const std::string& tool,
+                                         std::vector<std::string> argv) const {
+    Program program;
+    program.exe = "/usr/bin/bash";
+    program.tool = tool;
+    program.argv = std::move(argv);
+    program.cwd = folder_;
+    Process process = *build::process({.pid = pid, .start_ns = kBegin, .uid = ::geteuid(), .context = context});
+    process.program = std::make_shared<const Program>(std::move(program));
+    return std::make_shared<const Process>(std::move(process));
+  }
+
+  static inline std::uint64_t last_key_ = 1000;
+
+  std::string folder_;
+  std::string argument_;
+};
+
+std::size_t slow_of(Sessions& sessions, const Command& command, bool on_this_host = false) {
+  return sessions.run([&](const auto& add) { command.happens(add, 600 * kSecond); }, on_this_host).size();
+}
+
+}  // namespace
+
+TEST_CASE("a command that nobody names is compared with the same script of like arguments only") {
+  Sessions sessions;
+  sessions.run([](const auto& add) {
+    for (std::uint64_t i = 0; i < 6; ++i)
+      Command("/a", "S" + std::to_string(i) + ".fq").happens(add, 40 * kSecond + i * kSecond / 10);
+  });
+  CHECK(slow_of(sessions, {"/a", "S7.fq"}) == 1);
+  CHECK(slow_of(sessions, {"/b", "S7.fq"}) == 0);
+  CHECK(slow_of(sessions, {"/a", "7"}) == 0);
+  CHECK(slow_of(sessions, {"/a", "--fast"}) == 0);
+}
+
+TEST_CASE("a script of another size is another one") {
+  const TempFile temp;
+  const std::string folder = temp.folder().string();
+  const auto write = [&](const std::string& text) { std::ofstream(temp.folder() / "run.sh") << text; };
+  write("sort a\n");
+  Sessions sessions;
+  sessions.run(
+      [&](const auto& add) {
+        for (std::uint64_t i = 0; i < 6; ++i) Command(folder, "a.txt").happens(add, 40 * kSecond + i * kSecond / 10);
+      },
+      true);
+  CHECK(slow_of(sessions, {folder, "a.txt"}, true) == 1);
+  write("sort a; sleep 300\n");
+  CHECK(slow_of(sessions, {folder, "a.txt"}, true) == 0);
+  write("sort b\n");
+  CHECK(slow_of(sessions, {folder, "a.txt"}, true) == 1);
+}
+
+TEST_CASE("a command of which nothing is known is compared with none") {
+  Sessions sessions;
+  const auto happens = [](const auto& add, std::uint64_t key, std::uint64_t wall_ns) {
+    TaskFinish task = finish(key, wall_ns);
+    auto context = std::make_shared<Context>(*task.context);
+    context->step.reset();
+    task.context = std::move(context);
+    add(Event(task));
+  };
+  sessions.run([&](const auto& add) {
+    for (std::uint64_t i = 0; i < 6; ++i) happens(add, 100 + i, 40 * kSecond);
+  });
+  CHECK(sessions.run([&](const auto& add) { happens(add, 7, 600 * kSecond); }).empty());
 }
 
 TEST_CASE("what is usual of one user never comes from another's runs, by equal names and keys") {
