@@ -273,6 +273,9 @@ std::string ToolRules::launch(const Rule& rule, std::string_view shown, Argument
       if (holds(rule.code_options, key)) {
         // The options of a shell's cluster may follow its letter, "-ce"; a text that is attached is one of Python or R.
         if (const Worker* worker = worker_of(rule.name, &Worker::code, value_at(attached, i))) return worker->name;
+        // R takes several, of which the last begins the work.
+        for (std::size_t next = i + 2; !attached && next + 1 < rest.size() && rest[next] == key; next += 2)
+          if (const Worker* worker = worker_of(rule.name, &Worker::code, rest[next + 1])) return worker->name;
         return bounded(fmt::format("{} {}", shown, rule.code_options.front()));
       }
       if (holds(rule.stop_options, key)) return bounded(shown);

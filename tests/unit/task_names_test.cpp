@@ -114,6 +114,10 @@ TEST_CASE("what a program runs is its name and its arguments") {
   CHECK(command_name(program_of("samtools sort", {"samtools", "sort", "a.bam"})) == "samtools sort a.bam");
   CHECK(command_name(program_of("sh -c", {"sh", "-c", "sort $0 | uniq", "S1"})) == "sort $0 | uniq S1");
   CHECK(command_name(program_of("bash -c", {"/bin/bash", "-ec", "sort a"})) == "sort a");
+  CHECK(command_name(program_of("bash -c", {"/bin/bash", "-eu", "-o", "pipefail", "-c", "sort -c a"})) == "sort -c a");
+  CHECK(command_name(program_of("bash -c", {"bash", "-euo", "pipefail", "-O", "extglob", "-c", "sort a"})) == "sort a");
+  CHECK(command_name(program_of("bash -c", {"bash", "--norc", "--rcfile", "x", "-ceo", "pipefail", "sort a", "S1"})) ==
+        "sort a S1");
   CHECK(command_name(program_of("foo", {"java", "-jar", "bar.jar"})) == "foo -jar bar.jar");
   CHECK(command_name(Program{}).empty());
   const std::string many = command_name(program_of("gzip", std::vector<std::string>(1000, "ä")));
