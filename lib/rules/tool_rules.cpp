@@ -142,6 +142,11 @@ const ToolRules::Worker* ToolRules::worker_of(std::string_view launcher, std::ve
   return nullptr;
 }
 
+bool ToolRules::knows(std::string_view tool) const {
+  const std::string_view word = tool.substr(0, tool.find(' '));
+  return shown_.contains(word) || programs_.find(word);
+}
+
 bool ToolRules::is_answer(std::string_view tool, int status) const {
   // No rule has it, and nearly all end so.
   if (status == 0) return false;
