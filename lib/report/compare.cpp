@@ -104,14 +104,18 @@ std::string_view to_string(ChangeVerdict verdict) noexcept {
 void ComparedTrace::add(const Event& event) {
   if (const auto* finish = event.get_if<TaskFinish>()) {
     const Context& context = *finish->context;
+    runs_[context.run_key].saw_task(context);
     if (!context.task_key || !context.step) return;
     const Account& account = finish->totals.account;
     const auto peak = finish->totals.peak_bytes ? finish->totals.peak_bytes : finish->totals.peak_at_least_bytes;
     tasks_.insert_or_assign(static_cast<std::uint64_t>(*context.task_key),
                             Task{*context.step,
+                                 context.run_key,
                                  {static_cast<double>(finish->end_ns - std::min(finish->begin_ns, finish->end_ns)),
                                   value_of(account.cpu_ns), value_of(peak), value_of(account.read_bytes),
                                   value_of(account.written_bytes)}});
+  } else if (const auto* over = event.get_if<RunFinish>()) {
+    runs_[over->context->run_key].finished(*over);
   } else if (const auto* exit = event.get_if<ProcessExit>()) {
     const Program& program = *exit->process->program;
     if (exit->process->context->engine_own || !program.tool || exit->attached_ns) return;
@@ -124,7 +128,8 @@ void ComparedTrace::add(const Event& event) {
 
 std::map<std::string, ComparedTrace::Row> ComparedTrace::steps() const {
   std::map<std::string, Row> steps;
-  for (const auto& [key, task] : tasks_) put(steps[task.step], task.values);
+  for (const auto& [key, task] : tasks_)
+    if (runs_.at(task.run).count()) put(steps[task.step], task.values);
   return steps;
 }
 

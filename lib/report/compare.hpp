@@ -13,6 +13,8 @@
 
 #include <tracer/event.hpp>
 
+#include "state/counted_tasks.hpp"
+
 namespace tracer::internal {
 
 enum class Measure : std::uint8_t { kWall, kCpu, kPeak, kRead, kWritten };
@@ -29,17 +31,19 @@ class ComparedTrace {
   };
 
   void add(const Event& event);
-  /// By step; after the last event.
+  /// By step, of tasks that count; after the last event.
   std::map<std::string, Row> steps() const;
   const std::map<std::string, Row>& tools() const noexcept { return tools_; }
 
  private:
   struct Task {
     std::string step;
+    std::optional<Key> run;
     std::array<std::optional<double>, kMeasures.size()> values;
   };
 
   std::map<std::uint64_t, Task> tasks_;  ///< By key: the last finish of a task counts.
+  std::map<std::optional<Key>, CountedTasks> runs_;
   std::map<std::string, Row> tools_;
 };
 

@@ -94,6 +94,18 @@ TEST_CASE("what a launcher has started is called by it and by what it runs; a sc
   CHECK(task_name(labeled) == "S1");
 }
 
+TEST_CASE("a scheduler's job is called by its number, with what it runs") {
+  const auto job = [](const char* id, const char* engine) {
+    Context context = given(id);
+    context.engine = engine;
+    return context;
+  };
+  CHECK(names_of({task_node(job("71.batch", "slurm"), "work.py", 1), task_node(job("72.0", "slurm"), "work.py", 2),
+                  task_node(job("77", "pbs"), "", 3), task_node(job("instance-x", "toil"), "sort", 4)}) ==
+        Names{"71.batch: work.py", "72.0: work.py", "77", "sort"});
+  CHECK(task_name(job("71.batch", "slurm")) == "71.batch");
+}
+
 TEST_CASE("a row for the tasks beyond the bounds is no task") {
   ReportNode others = task_node({.task = kOtherTasks}, "wc", 1);
   others.row.name = kOtherTasks;
