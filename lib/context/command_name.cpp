@@ -23,11 +23,24 @@ std::string joined_words(std::string text, const std::vector<std::string>& words
   return text.substr(0, end);
 }
 
-/// Where the script is. 0: there is none.
+/// Where the script is: the first word that is neither an option nor the value of one ("-eu -o pipefail -c SCRIPT").
+/// 0: there is none.
 std::size_t script_in(const std::vector<std::string>& words) {
-  for (std::size_t i = 1; i + 1 < words.size() && words[i].starts_with('-'); ++i)
-    if (words[i].ends_with('c') && !words[i].starts_with("--")) return i + 1;
-  return 0;
+  bool has_script = false;
+  std::size_t i = 1;
+  while (i < words.size() && words[i].size() > 1 && (words[i].front() == '-' || words[i].front() == '+')) {
+    const std::string& option = words[i++];
+    if (option == "--") break;
+    const bool is_long = option.starts_with("--");
+    has_script = has_script || (!is_long && option.front() == '-' && option.find('c') != std::string::npos);
+    const auto takes_value = [](char letter) { return letter == 'o' || letter == 'O'; };
+    if (is_long) {
+      i += option == "--rcfile" || option == "--init-file" ? 1 : 0;
+    } else {
+      i += static_cast<std::size_t>(std::count_if(option.begin(), option.end(), takes_value));
+    }
+  }
+  return has_script && i < words.size() ? i : 0;
 }
 
 }  // namespace

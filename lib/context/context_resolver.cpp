@@ -76,10 +76,11 @@ void shorten(Lineage& lineage) {
 
 }  // namespace
 
-ContextResolver::ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes,
-                                 std::size_t most_announcements, KeyOrigin key_origin,
+ContextResolver::ContextResolver(std::shared_ptr<const EngineRules> rules, std::shared_ptr<const ToolRules> tools,
+                                 AskNotes ask_notes, std::size_t most_announcements, KeyOrigin key_origin,
                                  std::shared_ptr<Accounts> accounts)
     : rules_(std::move(rules)),
+      tools_(std::move(tools)),
       ask_notes_(std::move(ask_notes)),
       contexts_(std::move(key_origin)),
       kept_(accounts),
@@ -124,17 +125,18 @@ const EngineRules::Candidates& ContextResolver::candidates_of(const std::shared_
   return *candidates;
 }
 
-void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const Process>& executing,
-                               bool begins_program) {
+void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const Process>& executing, Runs runs) {
   const Process& process = *executing;
   if (!place.cgroup || place.cgroup->path != process.cgroup->path) enters_cgroup(place, process);
-  place.own = place.own_tree;
-  place.elsewhere = false;
-  place.rule.reset();
+  if (runs != Runs::kCopy) {
+    place.own = place.own_tree;
+    place.elsewhere = false;
+    place.rule.reset();
+  }
   read_again(place, process);
-  match(place, process);
+  if (runs != Runs::kCopy) match(place, process);
   claim(place, process);
-  if (begins_program && commands_.contains(process.pid)) begin_command(place, process);
+  if (runs == Runs::kExecuted && commands_.contains(process.pid)) begin_command(place, process);
   for (Scope* each = place.scope.get(); each != nullptr && is_leader(*each, process); each = each->outer.get())
     if (own(*each, process)) contexts_.changed(*each);
   place.looked_at = 0;
@@ -150,6 +152,7 @@ void ContextResolver::match(ContextPlace& place, const Process& process) {
   subject.program = process.program.get();
   if (process.cgroup->path) subject.cgroup = *process.cgroup->path;
   subject.parent = place.parent_rule;
+  subject.tools = tools_.get();
   if (place.scope) {
     subject.within = place.scope->rules;
     subject.in_run = place.scope->in_run && !place.scope->in_task;
@@ -254,10 +257,21 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   if (auto known = shared_.find(key, place, process, by_cgroup))
     return is_in(place.scope.get(), known.get()) ? place.scope : known;
 
+  std::shared_ptr<Scope> outer = place.scope;
+  if (const auto carrier = carrier_of(place, rule)) {
+    if (!std::exchange(carrier->carries, true)) {
+      for (const Provenance by : {Provenance::kEngineRule, Provenance::kInferred}) forget_said(carrier->said, by);
+      say(carrier->said, "engine", rule.engine, Provenance::kEngineRule);
+      carrier->key = key;
+      shared_.add(key, carrier);
+      say_all(*carrier, rule, std::move(captures), process);
+      return place.scope;
+    }
+    outer = carrier->outer;
+  }
   std::shared_ptr<Scope> scope = rule.begins == Begins::kRun ? run_of_engine(place, process) : nullptr;
   if (!scope) {
-    scope = new_scope(rule.served_by ? served(place.scope, rule.served_by->fill(captures), process) : place.scope,
-                      rule.begins);
+    scope = new_scope(rule.served_by ? served(outer, rule.served_by->fill(captures), process) : outer, rule.begins);
     lead(*scope, process);
   }
   if (has_folder) scope->folder = place.folder;
@@ -283,6 +297,15 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   keep(scope);
   say_all(*scope, rule, std::move(captures), process);
   return scope;
+}
+
+/// The task that only carries what this rule begins in it: see EngineRule::carried. Null: there is none.
+std::shared_ptr<Scope> ContextResolver::carrier_of(const ContextPlace& place, const EngineRule& rule) const {
+  if (!rule.carried) return nullptr;
+  for (std::shared_ptr<Scope> each = place.scope; each && each->begins != Begins::kRun; each = each->outer)
+    if (each->begins == Begins::kTask && !each->rules.empty())
+      return rules_->rules()[each->rules.back()].engine == rule.engine ? each : nullptr;
+  return nullptr;
 }
 
 /// What is around a task that begins in `outer`: has the outermost scope there, or the task itself, be in the run that

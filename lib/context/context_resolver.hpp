@@ -24,6 +24,7 @@
 #include "context/scope.hpp"
 #include "context/shared_scopes.hpp"
 #include "rules/engines/engine_rules.hpp"
+#include "rules/tool_rules.hpp"
 
 namespace tracer::internal {
 
@@ -36,8 +37,9 @@ class ContextResolver {
   static constexpr int kMostReads = 8;  ///< Of the notes of one task.
 
   /// `ask_notes`: empty: no engine's files are read.
-  ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes, std::size_t most_announcements,
-                  KeyOrigin key_origin, std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>());
+  ContextResolver(std::shared_ptr<const EngineRules> rules, std::shared_ptr<const ToolRules> tools, AskNotes ask_notes,
+                  std::size_t most_announcements, KeyOrigin key_origin,
+                  std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>());
 
   /// Whose subordinate user ids are whose.
   void use(UserIds user_ids) { contexts_.use(std::move(user_ids)); }
@@ -49,8 +51,10 @@ class ContextResolver {
 
   /// A process begins: with what its parent has.
   ContextPlace child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process);
-  /// The process executes a program; !begins_program: it was taken in while it ran that.
-  void executes(ContextPlace& place, const std::shared_ptr<const Process>& process, bool begins_program = true);
+  /// How it is known what a process runs: it has just executed that, or was taken in while it ran it, or while it was a
+  /// copy of its parent, which matches no rule of its own.
+  enum class Runs : std::uint8_t { kExecuted, kTakenIn, kCopy };
+  void executes(ContextPlace& place, const std::shared_ptr<const Process>& process, Runs runs = Runs::kExecuted);
   /// The process was labeled: what the same source said before no longer holds. `leads`: where nothing is in what the
   /// labels say, it begins with this process.
   void label(ContextPlace& place, const std::shared_ptr<const Context>& labels, const Process& process,
@@ -92,6 +96,7 @@ class ContextResolver {
   void apply(ContextPlace& place, const EngineRules::Match& match, const Process& process, bool by_cgroup = false);
   std::shared_ptr<Scope> scope_of(const ContextPlace& place, const EngineRule& rule, std::size_t index,
                                   Captures captures, const Process& process, bool by_cgroup);
+  std::shared_ptr<Scope> carrier_of(const ContextPlace& place, const EngineRule& rule) const;
   std::shared_ptr<Scope> attempt_after_failure(const std::shared_ptr<Scope>& scope);
   std::shared_ptr<Scope> attempt_of_child(const std::shared_ptr<Scope>& scope, const Process& parent);
   std::shared_ptr<Scope> next_attempt(Scope& first);
@@ -106,6 +111,7 @@ class ContextResolver {
   void keep(const std::shared_ptr<Scope>& scope);
 
   std::shared_ptr<const EngineRules> rules_;
+  std::shared_ptr<const ToolRules> tools_;
   AskNotes ask_notes_;
   ScopeContexts contexts_;
   KeptScopes kept_;

@@ -66,9 +66,10 @@ std::vector<Problem> try_examples(const EngineRules& rules, std::span<const Engi
                                   std::string_view origin) {
   std::vector<Problem> problems;
   const std::shared_ptr<const EngineRules> borrowed(std::shared_ptr<const EngineRules>(), &rules);
+  const std::shared_ptr<const ToolRules> tools(std::shared_ptr<const ToolRules>(), &ToolRules::builtin());
   for (const EngineExample& example : examples) {
     ContextResolver resolver(
-        borrowed,
+        borrowed, tools,
         [&](const std::string&, const NoteQuestion& question) {
           return look_up(question, [&](const NoteRequest& request, const Process&) -> NoteAnswer {
             return {.lines = lines_of(example, request)};

@@ -87,9 +87,15 @@ struct TextRules {
   std::shared_ptr<const internal::SecretRules> secrets;  ///< Null: nothing is masked.
 };
 
-std::shared_ptr<const Process> read_process(std::uint32_t pid, const TextRules& rules) {
+/// One of a process and its ancestors.
+struct Link {
+  std::shared_ptr<const Process> process;  ///< Null: it does not live.
+  bool copy = false;                       ///< As in TextRecord.
+};
+
+Link read_process(std::uint32_t pid, const TextRules& rules) {
   const auto stat = internal::read_proc_stat(static_cast<pid_t>(pid));
-  if (!stat) return nullptr;
+  if (!stat) return {};
   auto process = std::make_shared<Process>();
   process->pid = pid;
   process->start_ns = stat->started_from_ns;
@@ -110,7 +116,7 @@ std::shared_ptr<const Process> read_process(std::uint32_t pid, const TextRules& 
   auto cgroup = std::make_shared<Cgroup>();
   cgroup->path = std::move(record.cgroup);
   process->cgroup = std::move(cgroup);
-  return process;
+  return {std::move(process), record.copy};
 }
 
 std::vector<ContextReason> reasons_of(const Context& context, const EngineRules& rules) {
@@ -153,12 +159,12 @@ Process resolve_process(pid_t pid, const ResolveOptions& options) {
   TextRules rules;
   rules.tools = rules_in<internal::ToolRules>(options.tool_rules);
   if (options.mask_secrets) rules.secrets = rules_in<internal::SecretRules>(options.secret_rules);
-  std::vector<std::shared_ptr<const Process>> chain;
+  std::vector<Link> chain;
   for (auto next = static_cast<std::uint32_t>(std::max(pid, 0)); next != 0 && chain.size() < kMostAncestors;) {
-    auto process = read_process(next, rules);
-    if (!process) break;
-    next = process->parent_pid.value_or(0);
-    chain.push_back(std::move(process));
+    Link link = read_process(next, rules);
+    if (!link.process) break;
+    next = link.process->parent_pid.value_or(0);
+    chain.push_back(std::move(link));
   }
   if (chain.empty())
     throw Error({ErrorCode::kFilterNamesNothing,
@@ -168,20 +174,22 @@ Process resolve_process(pid_t pid, const ResolveOptions& options) {
                  {}});
   const auto engines = rules_in<EngineRules>(options.engine_rules);
   internal::ContextResolver resolver(
-      engines, options.read_engine_notes ? internal::ContextResolver::AskNotes(look_up_now) : nullptr, 1,
+      engines, rules.tools, options.read_engine_notes ? internal::ContextResolver::AskNotes(look_up_now) : nullptr, 1,
       internal::KeyOrigin{this_host().boot_id, {}});
   resolver.begin_without_past();
   internal::ContextPlace place;
   for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
-    if (each != chain.rbegin()) place = resolver.child_of(place, *std::prev(each));
-    if (auto program = internal::named_by_pool(*rules.tools, place, (*each)->program); program != (*each)->program) {
-      auto named = std::make_shared<Process>(**each);
+    if (each != chain.rbegin()) place = resolver.child_of(place, std::prev(each)->process);
+    std::shared_ptr<const Process>& process = each->process;
+    if (auto program = internal::named_by_pool(*rules.tools, place, process->program); program != process->program) {
+      auto named = std::make_shared<Process>(*process);
       named->program = std::move(program);
-      *each = std::move(named);
+      process = std::move(named);
     }
-    resolver.executes(place, *each);
+    using Runs = internal::ContextResolver::Runs;
+    resolver.executes(place, process, each->copy && place.above ? Runs::kCopy : Runs::kExecuted);
   }
-  Process resolved = *chain.front();
+  Process resolved = *chain.front().process;
   auto context = std::make_shared<Context>(*resolver.context_of(place, resolved));
   // /proc rounds start times, of which keys are made where no engine has an id.
   if (context->provenance.run_id == Provenance::kInferred) context->run_key.reset();

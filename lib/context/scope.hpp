@@ -51,6 +51,7 @@ struct Scope : std::enable_shared_from_this<Scope> {
   std::vector<std::size_t> rules = {};  ///< That began the outer ones and this, the outermost first.
   bool in_run = false;
   bool in_task = false;     ///< In a task of this run, other than those that launchers begin.
+  bool carries = false;     ///< Of a task: it turned out to be the one that began in it.
   bool of_command = false;  ///< A run that is one only because the session follows a command.
   /// Of this scope itself; change it by ScopeContexts::changed() alone. Its `owner_uid`: the user who said it by a
   /// service.

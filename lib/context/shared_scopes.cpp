@@ -29,7 +29,8 @@ std::shared_ptr<Scope> SharedScopes::find(const std::string& key, const ContextP
   const auto [begin, end] = by_key_.equal_range(key);
   for (auto each = begin; each != end;) {
     auto known = each->second.lock();
-    if (!known) {
+    // Its key may be another by now.
+    if (!known || known->key != key) {
       each = by_key_.erase(each);
       continue;
     }

@@ -29,7 +29,8 @@ void attach_before(TrackedProcess& tracked, std::uint64_t time_ns) noexcept {
 
 Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, HostQuestions* host)
     : rules_(std::move(rules)),
-      resolver_(rules_.engines, rules_.ask_notes, rules_.most_announcements, rules_.key_origin, rules_.accounts),
+      resolver_(rules_.engines, rules_.tools, rules_.ask_notes, rules_.most_announcements, rules_.key_origin,
+                rules_.accounts),
       facts_(resolver_, open_labels_),
       cgroups_(host),
       programs_(rules_.tools, rules_.mask_secrets ? rules_.secrets : nullptr),

@@ -110,7 +110,9 @@ void ProcessTable::name_what_lives(TrackedProcess& tracked, const std::shared_pt
     if (text->second.cgroup && !process->cgroup->path)
       process->cgroup = cgroups_.set(identity.hierarchy, identity.cgroup_id, std::move(*text->second.cgroup));
     process->program = program_of(tracked, text->second.text, identity.comm);
-    resolver_.executes(tracked.place, process, false);
+    const bool is_copy = text->second.copy && tracked.place.above;
+    resolver_.executes(tracked.place, process,
+                       is_copy ? ContextResolver::Runs::kCopy : ContextResolver::Runs::kTakenIn);
   }
   texts_.erase(text);
 }

@@ -8,6 +8,7 @@
 
 #include "base/process_schema.hpp"
 #include "base/sums.hpp"
+#include "state/counted_tasks.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -293,7 +294,7 @@ ScopeFigures TaskLedgers::figures_of(const Scope& scope, std::uint64_t now_ns) c
     const std::uint64_t without_ns =
         without_tasks_ns(scope.first_task_ns, scope.without_task_ns, scope.tasks_running == 0, scope.no_task_since_ns,
                          scope.begin_ns, now_ns);
-    figures.by_tasks = without_ns <= wall_ns - wall_ns / 5;
+    figures.by_tasks = tasks_speak(without_ns, wall_ns);
   }
   figures.ledger = scope.wall.ledger();
   figures.living = scope.living;

@@ -117,15 +117,18 @@ void ComparedTrace::add(const Event& event) {
   if (const auto* finish = event.get_if<TaskFinish>()) {
     const Context& context = *finish->context;
     if (!context.task_key) return;
+    runs_[context.run_key].saw_task(context);
     const Account& account = finish->totals.account;
     const auto peak = finish->totals.peak_bytes ? finish->totals.peak_bytes : finish->totals.peak_at_least_bytes;
     tasks_.insert_or_assign(static_cast<std::uint64_t>(*context.task_key),
                             Task{context.step,
+                                 context.run_key,
                                  is_failure(outcome_of(*finish, false)),
                                  {lived_ns(*finish), value_of(account.cpu_ns), value_of(peak),
                                   value_of(account.read_bytes), value_of(account.written_bytes)},
                                  finish->task_ledger});
   } else if (const auto* run = event.get_if<RunFinish>()) {
+    runs_[run->context->run_key].finished(*run);
     if (lived_ns(*run) >= lived_ns(run_)) run_ = *run;
   } else if (const auto* exit = event.get_if<ProcessExit>()) {
     const Program& program = *exit->process->program;
@@ -144,8 +147,9 @@ ComparedSide ComparedTrace::side() const {
   ComparedSide side;
   side.wall_ns = static_cast<double>(summary_.total().wall_ns);
   if (2 * lived_ns(run_) > side.wall_ns) side.outcome = to_string(outcome_of(run_, false));
-  side.tasks = tasks_.size();
   for (const auto& [key, task] : tasks_) {
+    if (!runs_.at(task.run).count()) continue;
+    ++side.tasks;
     side.failed_tasks += task.failed ? 1 : 0;
     if (!task.step) continue;
     ComparedRow& row = side.steps[*task.step];

@@ -14,6 +14,8 @@
 #include <tracer/event.hpp>
 #include <tracer/report.hpp>
 
+#include "state/counted_tasks.hpp"
+
 namespace tracer::internal {
 
 enum class Measure : std::uint8_t { kWall, kCpu, kPeak, kRead, kWritten };
@@ -47,12 +49,13 @@ struct ComparedSide {
 class ComparedTrace {
  public:
   void add(const Event& event);
-  /// After the last event.
+  /// After the last event; of tasks that count.
   ComparedSide side() const;
 
  private:
   struct Task {
     std::optional<std::string> step;
+    std::optional<Key> run;
     bool failed = false;
     std::array<std::optional<double>, kMeasures.size()> values;
     std::optional<TaskLedger> ledger;
@@ -60,6 +63,7 @@ class ComparedTrace {
 
   Summary summary_;                      ///< Decides which processes failed.
   std::map<std::uint64_t, Task> tasks_;  ///< By key: the last finish of a task counts.
+  std::map<std::optional<Key>, CountedTasks> runs_;
   ComparedRows tools_;
   RunFinish run_;  ///< Of those that ended, the longest.
 };

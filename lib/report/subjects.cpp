@@ -296,7 +296,7 @@ std::vector<Subject> Subjects::find(std::string_view asked) const {
 std::vector<const SubjectScope*> Subjects::tasks() const {
   std::vector<const SubjectScope*> all;
   for (const auto& [key, each] : scopes_)
-    if (!each.is_run) all.push_back(&each);
+    if (!each.is_run && paths_.tasks_count(each.context->run_key)) all.push_back(&each);
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
     if (a->end_ns - a->begin_ns != b->end_ns - b->begin_ns) return a->end_ns - a->begin_ns > b->end_ns - b->begin_ns;
     // A task of one engine is often all of a task of another.

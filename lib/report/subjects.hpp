@@ -105,7 +105,7 @@ class Subjects {
   /// All that a name, id, key or pid may mean; several: it does not say enough. A part of a name counts where nothing
   /// is called so.
   std::vector<Subject> find(std::string_view asked) const;
-  /// What there is to ask for, the slowest first.
+  /// What there is to ask for, the slowest first: tasks that count.
   std::vector<const SubjectScope*> tasks() const;
   std::vector<const SubjectScope*> runs() const;
   const SubjectScope* task_by(Key key) const;

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <tracer/report.hpp>
@@ -122,8 +123,16 @@ struct IsBefore {
     if (level_of(*a) != level_of(*b)) return level_of(*a) < level_of(*b);
     const ReportRow& left = row_in(*a);
     const ReportRow& right = row_in(*b);
-    if (level_of(*a) == SummaryLevel::kTask) return left.task < right.task;
-    return left.name == right.name ? left.task < right.task : left.name < right.name;
+    if (level_of(*a) == SummaryLevel::kTask || left.name == right.name)
+      return identity(left.task) < identity(right.task);
+    return left.name < right.name;
+  }
+
+ private:
+  /// Each machine may give it labels of its own, such as its container.
+  static auto identity(const Context& of) {
+    return std::tie(of.run_key, of.task_key, of.pipeline, of.run, of.step, of.sample, of.task, of.task_id, of.attempt,
+                    of.engine, of.run_id, of.within, of.owner_uid);
   }
 };
 

@@ -26,7 +26,10 @@ std::string main_tool(const ReportNode& node) {
 std::string task_row_name(const ReportNode& task) {
   Context context = task.row.task;
   if (context.task || context.sample) return own_task_name(context);
-  if (std::string tool = main_tool(task); !tool.empty()) context.task = std::move(tool);
+  std::string tool = main_tool(task);
+  if (context.engine && is_scheduler(*context.engine))
+    return name_in_step(context.step.value_or(""), own_task_name(context)) + (tool.empty() ? "" : ": " + tool);
+  if (!tool.empty()) context.task = std::move(tool);
   const std::string name = own_task_name(context);
   return name.empty() ? process_name(context) : name;
 }

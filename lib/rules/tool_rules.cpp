@@ -142,6 +142,11 @@ const ToolRules::Worker* ToolRules::worker_of(std::string_view launcher, std::ve
   return nullptr;
 }
 
+bool ToolRules::knows(std::string_view tool) const {
+  const std::string_view word = tool.substr(0, tool.find(' '));
+  return shown_.contains(word) || programs_.find(word);
+}
+
 bool ToolRules::is_answer(std::string_view tool, int status) const {
   // No rule has it, and nearly all end so.
   if (status == 0) return false;
@@ -273,6 +278,9 @@ std::string ToolRules::launch(const Rule& rule, std::string_view shown, Argument
       if (holds(rule.code_options, key)) {
         // The options of a shell's cluster may follow its letter, "-ce"; a text that is attached is one of Python or R.
         if (const Worker* worker = worker_of(rule.name, &Worker::code, value_at(attached, i))) return worker->name;
+        // R takes several, of which the last begins the work.
+        for (std::size_t next = i + 2; !attached && next + 1 < rest.size() && rest[next] == key; next += 2)
+          if (const Worker* worker = worker_of(rule.name, &Worker::code, rest[next + 1])) return worker->name;
         return bounded(fmt::format("{} {}", shown, rule.code_options.front()));
       }
       if (holds(rule.stop_options, key)) return bounded(shown);

@@ -37,6 +37,9 @@ class ToolRules {
   /// True: by exiting with this status, the tool that name() has named answers a question. It has not failed.
   bool is_answer(std::string_view tool, int status) const;
 
+  /// True: a rule has named it; other names are those of files.
+  bool knows(std::string_view tool) const;
+
   /// True: what name() has said stands for any worker of a pool, whose program says nothing of what it works on. The
   /// name of the process that began the pool says more.
   bool is_worker(std::string_view tool) const { return workers_by_name_.contains(tool); }
@@ -128,6 +131,7 @@ class ToolRules {
   std::vector<Worker> workers_;
   std::unordered_set<std::string, Hash, std::equal_to<>> workers_by_name_;
   std::unordered_set<std::string, Hash, std::equal_to<>> shells_;
+  std::unordered_set<std::string, Hash, std::equal_to<>> shown_;  ///< Names of tools that are not shown as called.
 };
 
 }  // namespace tracer::internal

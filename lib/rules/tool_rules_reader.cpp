@@ -94,6 +94,7 @@ class ToolRulesReader {
                               add_names(table, "class", rules_.classes_) + add_names(table, "module", rules_.modules_);
     if (found == 0) mistakes_.add(line_of(table), fmt::format("\"{}\" names no executable to match", rule.name));
     read_examples(table, rule.name);
+    if (!launcher && !rule.as_called) rules_.shown_.insert(rule.name);
     rules_.rules_.push_back(std::move(rule));
   }
 

@@ -196,7 +196,9 @@ void append_engines(std::string& out, const Report& report) {
     for (const auto& [engine, cpu_ns] : engines) {
       const double share = static_cast<double>(cpu_ns) / static_cast<double>(run.row.cpu_ns->value);
       if (cpu_ns < kLeastEngineNs || share < kNotableEngine || ++notable > kMostEngines) continue;
-      out += fmt::format("\n{}'s own work took {} of the CPU time of {}.\n", printable(engine, kMostNameWidth),
+      // Nextflow's exec: and Snakemake's functions run in the engine's own process.
+      const std::string_view what = is_launcher(engine) ? "'s own work" : " itself, with what the pipeline runs in it,";
+      out += fmt::format("\n{}{} took {} of the CPU time of {}.\n", printable(engine, kMostNameWidth), what,
                          format_share(share), printable(run.row.name, kMostNameWidth));
     }
   }

@@ -329,6 +329,7 @@ struct TextRecord {
   std::uint64_t start_ns = 0;
   ProgramText text;
   std::optional<std::string> cgroup;
+  bool copy = false;  ///< It has executed nothing since its fork: the words are its parent's.
 };
 
 /// An event that a family has made of its own record, complete but for the process that it is about.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs, tasks and rules on the command line. Engines themselves: tests/engines."""
 
+import json
 import os
 import pathlib
 import re
@@ -211,6 +212,70 @@ class Contexts(support.TestCase):
                 commands = "; ".join([self.task("ab", "seq 10000 | gzip | wc -c"), self.task("cd", "exit 3")])
                 result = self.tracerd("run", "--run", "r1", "--by", level, "--", "bash", "-c", commands + "; true")
                 self.assertRegex(result.stderr, rf"(?m)^{re.escape(expected)} ")
+
+    def recorded(self, *words, **options):
+        """The JSON report of a recorded run."""
+        result = self.tracerd("run", "--no-live", "--no-history", "--record", self.path("r"), "--report", self.path("r.json"), "--", *words,
+                              cwd=self.folder, **options)
+        return result, json.loads(pathlib.Path(self.path("r.json")).read_text())
+
+    def test_a_tool_that_is_a_script_is_no_task(self):
+        if shutil.which("zgrep") is None:
+            self.skipTest("gzip has no scripts")
+        self.script("qc.sh", "zcat x.gz | head -1 > /dev/null; zgrep -c none x.gz > /dev/null; sleep 0.3; true\n")
+        self.script("all.sh", "seq 1000 | gzip > x.gz; zcat x.gz > /dev/null; bash qc.sh\n")
+        _, report = self.recorded("bash", "all.sh")
+        self.assertEqual([task["name"] for task in report["tasks"]], ["qc.sh"], report["tasks"])
+        self.assertIn("zcat", {tool["name"] for tool in report["tools"]})
+
+    def test_scripts_that_ran_for_less_than_a_fifth_of_the_run_speak_for_nothing(self):
+        self.script("qc.sh", "true | cat\n")
+        self.script("all.sh", "bash qc.sh; sleep 0.5\n")
+        result, report = self.recorded("bash", "all.sh")
+        self.assertEqual((report["runs"], report["steps"], report["tasks"]), ([], [], []), result.stderr)
+        self.assertNotIn("tasks", result.stderr)
+        self.assertNotIn("tasks", self.tracerd("why", self.path("r")).stdout)
+        self.assertEqual(json.loads(self.tracerd("compare", "--json", self.path("r"), self.path("r")).stdout)["steps"], [])
+        # It can be asked for.
+        self.assertIn("task qc.sh", self.tracerd("why", self.path("r"), "qc.sh").stdout)
+        self.script("all.sh", "bash qc.sh; sleep 0.5; true | xargs -I{} true; echo a | xargs echo > /dev/null\n")
+        _, report = self.recorded("bash", "all.sh")
+        self.assertIn("qc.sh", {task["step"] for task in report["tasks"] if "step" in task})
+
+    def test_a_name_that_comes_late_makes_no_second_row(self):
+        for number in (1, 2):
+            folder = pathlib.Path(self.folder, "work", "ab", f"{number:030x}")
+            folder.mkdir(parents=True)
+            folder.joinpath(".command.run").write_text(
+                "#!/bin/bash\n### ---\ntouch .command.begin; sleep 0.3; mv .named .command.run; sleep 0.3\n"
+                "(/bin/bash -ue $PWD/.command.sh 2>&1 | tee .command.out) & wait $!\n")
+            folder.joinpath(".named").write_text(f"#!/bin/bash\n### ---\n### name: 'QC:ALIGN (S{number})'\n")
+            folder.joinpath(".command.sh").write_text("seq 1 20000 | md5sum\n")
+        result, report = self.recorded("bash", "-c", "for d in work/ab/*; do (cd $d; exec bash -ue .command.run) > /dev/null & done; wait")
+        self.assertEqual(sorted(task["name"] for task in report["tasks"]), ["QC:ALIGN (S1)", "QC:ALIGN (S2)"], result.stderr)
+        self.assertEqual({task["labels"]["tag"] for task in report["tasks"]}, {"S1", "S2"})
+        self.assertEqual([step["tasks"] for step in report["steps"]], [2])
+
+    def test_the_folder_of_an_array_of_jobs_is_no_task(self):
+        array = pathlib.Path(self.folder, "work", "aa", "0" * 30)
+        elements = [self.task(tag, "head -c 2000000 /dev/zero | md5sum").split()[1] for tag in ("bb", "cc")]
+        for folder in elements:
+            run = pathlib.Path(folder, ".command.run")
+            run.write_text(run.read_text().replace("bash -ue .command.sh", f"cd {folder}; bash -ue {folder}/.command.sh"))
+        array.mkdir(parents=True)
+        array.joinpath(".command.run").write_text("#!/bin/bash\n### ---\n### name: 'COUNT (1)'\nbash -ue $PWD/.command.sh\n")
+        array.joinpath(".command.sh").write_text(f"array=({' '.join(elements)})\nbash ${{array[$SLURM_ARRAY_TASK_ID]}}/.command.run\n")
+        result = self.tracerd("run", "--no-live", "--no-history", "--trace", self.path("t.tsv"), "--", "bash", "-c",
+                              f"cd {array}; for i in 0 1; do SLURM_ARRAY_TASK_ID=$i bash .command.run; done; true")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = [line.split("\t") for line in pathlib.Path(self.path("t.tsv")).read_text().splitlines()[1:]]
+        self.assertEqual(sorted(row[3] for row in rows), ["COUNT (bb)", "COUNT (cc)"], rows)
+
+    def test_a_copy_of_a_shell_that_polling_meets_is_no_task(self):
+        self.script("plain.sh", "for i in $(seq 1 60); do md5sum /usr/bin/bash > /dev/null; done\nfor i in $(seq 1 60); do /bin/true; done\n")
+        for _ in range(2):
+            _, events = self.trace("bash", "plain.sh", cwd=self.folder, env=os.environ | {"TRACER_SOURCE": "proc"})
+            self.assertEqual(support.of_kind(events, "task_start"), [])
 
     def test_wrong_words_for_explain_and_check(self):
         for words, text in [(["explain"], "name a process"), (["explain", "x"], "PID x: not a process id"),

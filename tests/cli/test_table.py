@@ -78,6 +78,12 @@ class Table(support.TestCase):
             self.assertRegex(result.stderr, rf"(?m)^  make: sleep … {target}  ", result.stderr)
         for target in ("t1.o", "t2.o", "t3.o"):
             os.remove(self.path(target))
+        # A common head of Makefiles.
+        flags = ("SHELL=/bin/bash", ".SHELLFLAGS=-eu -o pipefail -c")
+        result = self.tracerd("run", "--", "make", "-s", "-j3", "-C", self.folder, *flags)
+        for target in ("t1.o", "t2.o", "t3.o"):
+            self.assertRegex(result.stderr, rf"(?m)^  make: sleep … {target}  ", result.stderr)
+            os.remove(self.path(target))
         result = self.tracerd("run", "--by", "task", "--", "make", "-s", "-j3", "-C", self.folder)
         self.assertRegex(result.stderr, r"(?m)^make: sleep … t2\.o  ", result.stderr)
 

@@ -451,6 +451,13 @@ class Recordings(TempDir):
         done = subprocess.run([sys.executable, "-m", "tracer", "whatif", path, "--cpus", "1,8", "--json"], capture_output=True, text=True)
         self.assertEqual([row["cpus"] for row in json.loads(done.stdout)["rows"]], [1, 8], done.stderr)
 
+    def test_scripts_that_speak_for_nothing(self) -> None:
+        (self.folder / "qc.sh").write_text("true | cat\n")
+        (self.folder / "all.sh").write_text("bash qc.sh; sleep 0.5\n")
+        self.assertIn("the run has no tasks: it is replayed as one", what_if(self.record("bash", "all.sh"), cpus=[1]).notes)
+        (self.folder / "qc.sh").write_text("sleep 0.5\n")
+        self.assertEqual(what_if(self.record("bash", "all.sh"), cpus=[1]).notes, [])
+
     def test_runs_and_wrong_facts(self) -> None:
         (self.folder / "Makefile").write_text(MAKEFILE)
         path = self.record("make", "-s", "-j2")

@@ -30,7 +30,7 @@ class Below {
   Below() {
     resolver_.add_command(kCommand);
     command_ = {process_of(kCommand, "/usr/bin/tracerd", {"tracerd", "run"}), {}};
-    resolver_.executes(command_.place, command_.process, false);
+    resolver_.executes(command_.place, command_.process, ContextResolver::Runs::kTakenIn);
   }
 
   One& command() { return command_; }
@@ -39,13 +39,15 @@ class Below {
     child.place = resolver_.child_of(parent.place, parent.process);
     return child;
   }
-  void exec(One& one, std::string exe, std::vector<std::string> argv) {
-    auto process = process_of(one.process->pid, std::move(exe), std::move(argv));
+  void exec(One& one, std::string exe, std::vector<std::string> argv, std::string cwd = "/w") {
+    auto process = process_of(one.process->pid, std::move(exe), std::move(argv), std::move(cwd));
     auto named = std::make_shared<Process>(*process);
     named->program = named_by_pool(ToolRules::builtin(), one.place, process->program);
     one.process = std::move(named);
     resolver_.executes(one.place, one.process);
   }
+  /// Its words are those of its parent.
+  void meet(One& one, ContextResolver::Runs runs) { resolver_.executes(one.place, one.process, runs); }
   Context context(One& one) { return *resolver_.context_of(one.place, *one.process); }
   void label(One& one, Context labels) {
     stamp(labels, Provenance::kLabel);
@@ -53,12 +55,13 @@ class Below {
   }
 
  private:
-  static std::shared_ptr<const Process> process_of(std::uint32_t pid, std::string exe, std::vector<std::string> argv) {
+  static std::shared_ptr<const Process> process_of(std::uint32_t pid, std::string exe, std::vector<std::string> argv,
+                                                   std::string cwd = "/w") {
     auto program = std::make_shared<Program>();
     program->tool = ToolRules::builtin().name(exe, argv, "");
     program->exe = std::move(exe);
     program->argv = std::move(argv);
-    program->cwd = "/w";
+    program->cwd = std::move(cwd);
     auto process = std::make_shared<Process>();
     process->pid = pid;
     process->start_ns = pid;
@@ -68,6 +71,7 @@ class Below {
 
   ContextResolver resolver_{
       std::shared_ptr<const EngineRules>(std::shared_ptr<const EngineRules>(), &EngineRules::builtin()),
+      std::shared_ptr<const ToolRules>(std::shared_ptr<const ToolRules>(), &ToolRules::builtin()),
       {},
       1,
       internal::KeyOrigin()};
@@ -220,4 +224,47 @@ TEST_CASE("who began a pool is looked for among a few ancestors only") {
   below.exec(shells.back(), "/usr/bin/python3",
              {"python3", "-c", "from multiprocessing.forkserver import main; main(1)"});
   CHECK(shells.back().process->program->tool == "python (pool worker)");
+}
+
+TEST_CASE("the folder of an array of Nextflow's jobs is no task: it turns out to be the one that begins in it") {
+  Below below;
+  below.exec(below.command(), "/bin/bash", {"bash", "node.sh"});
+  const std::string array = "/w/work/aa/0123456789abcdef0123456789abcd";
+  const auto begin = [&](std::vector<Below::One>& processes, const std::string& id) {
+    processes.push_back(below.fork(below.command()));
+    below.exec(processes.back(), "/bin/bash", {"bash", ".command.run"}, array);
+    CHECK(below.context(processes.back()).task_id == "aa/0123456789abcdef0123456789abcd");
+    processes.push_back(below.fork(processes.back()));
+    below.exec(processes.back(), "/bin/bash", {"/bin/bash", "-ue", array + "/.command.sh"}, array);
+    processes.push_back(below.fork(processes.back()));
+    below.exec(processes.back(), "/bin/bash", {"bash", "/w/work/" + id + "/.command.run"}, array);
+  };
+  const std::string first = "bb/1123456789abcdef0123456789abcd";
+  const std::string second = "cc/1123456789abcdef0123456789abcd";
+  std::vector<Below::One> one, two;
+  begin(one, first);
+  for (Below::One& each : one) CHECK(below.context(each).task_id == first);
+  CHECK(below.context(one[0]).overruled.empty());
+  begin(two, second);
+  for (Below::One& each : two) CHECK(below.context(each).task_id == second);
+  // Two that share the folder's wrapper lie side by side.
+  auto beside = below.fork(one[1]);
+  below.exec(beside, "/bin/bash", {"bash", "/w/work/dd/1123456789abcdef0123456789abcd/.command.run"}, array);
+  CHECK(below.context(beside).task_id == "dd/1123456789abcdef0123456789abcd");
+  CHECK(below.context(one[0]).task_id == first);
+}
+
+TEST_CASE("a copy of a shell that was met before its exec is no script that a script started") {
+  Below below;
+  below.exec(below.command(), "/bin/bash", {"bash", "plain.sh"});
+  auto copy = below.fork(below.command());
+  below.meet(copy, ContextResolver::Runs::kCopy);
+  CHECK_FALSE(below.context(copy).task_id.has_value());
+  auto script = below.fork(copy);
+  below.exec(script, "/bin/bash", {"bash", "align.sh"});
+  CHECK(below.context(script).task == "align.sh");
+  // Whoever has executed the same is one.
+  auto again = below.fork(below.command());
+  below.meet(again, ContextResolver::Runs::kTakenIn);
+  CHECK(below.context(again).task == "plain.sh");
 }

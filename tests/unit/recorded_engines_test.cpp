@@ -44,6 +44,7 @@ class Replay {
       : notes_(notes_in(run)),
         resolver_(
             std::shared_ptr<const EngineRules>(std::shared_ptr<const EngineRules>(), &EngineRules::builtin()),
+            std::shared_ptr<const ToolRules>(std::shared_ptr<const ToolRules>(), &ToolRules::builtin()),
             [this](const std::string&, const NoteQuestion& question) {
               return look_up(question, [this](const NoteRequest& request, const Process&) { return answer(request); });
             },

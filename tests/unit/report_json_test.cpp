@@ -432,6 +432,7 @@ TEST_CASE("rows of runs, steps and tasks have keys, and runs and steps the numbe
         *exit_of({.pid = pid, .tool = "bwa", .start_ns = 100, .end_ns = 300, .cpu_ns = 50}).get_if<ProcessExit>();
     Context context{.run = "r1", .step = "ALIGN", .task_id = id, .engine = "nextflow", .run_id = "r1"};
     context.run_key = Key{0xfeed}, context.task_key = key;
+    context.labels = {{"tag", id}};
     exit.process = build::process({.pid = pid, .start_ns = 0, .tool = "bwa", .context = context});
     return Event(exit);
   };
@@ -449,6 +450,11 @@ TEST_CASE("rows of runs, steps and tasks have keys, and runs and steps the numbe
   CHECK(step.find("task_key") == std::string::npos);
   CHECK(step.find(R"("tasks":2)") != std::string::npos);
   CHECK(json.find(R"("task_key":"0000000000000002")") != std::string::npos);
+  CHECK(json.find(R"("labels":{"tag":"b"})") != std::string::npos);
+  // Each machine may give a task labels of its own.
+  Report other = report;
+  for (ReportNode& node : other.tree.at(0).below.at(0).below) node.row.task.labels = {{"container", "x"}};
+  CHECK(sum_of_reports({report, other}, {0, 0}).tree.at(0).row.tasks == Figure{2});
 }
 
 TEST_CASE("a finding in a report's JSON has all fields; in a sum, the worst come first and times are of one clock") {

@@ -94,6 +94,18 @@ TEST_CASE("what a launcher has started is called by it and by what it runs; a sc
   CHECK(task_name(labeled) == "S1");
 }
 
+TEST_CASE("a scheduler's job is called by its number, with what it runs") {
+  const auto job = [](const char* id, const char* engine) {
+    Context context = given(id);
+    context.engine = engine;
+    return context;
+  };
+  CHECK(names_of({task_node(job("71.batch", "slurm"), "work.py", 1), task_node(job("72.0", "slurm"), "work.py", 2),
+                  task_node(job("77", "pbs"), "", 3), task_node(job("instance-x", "toil"), "sort", 4)}) ==
+        Names{"71.batch: work.py", "72.0: work.py", "77", "sort"});
+  CHECK(task_name(job("71.batch", "slurm")) == "71.batch");
+}
+
 TEST_CASE("a row for the tasks beyond the bounds is no task") {
   ReportNode others = task_node({.task = kOtherTasks}, "wc", 1);
   others.row.name = kOtherTasks;
@@ -114,6 +126,10 @@ TEST_CASE("what a program runs is its name and its arguments") {
   CHECK(command_name(program_of("samtools sort", {"samtools", "sort", "a.bam"})) == "samtools sort a.bam");
   CHECK(command_name(program_of("sh -c", {"sh", "-c", "sort $0 | uniq", "S1"})) == "sort $0 | uniq S1");
   CHECK(command_name(program_of("bash -c", {"/bin/bash", "-ec", "sort a"})) == "sort a");
+  CHECK(command_name(program_of("bash -c", {"/bin/bash", "-eu", "-o", "pipefail", "-c", "sort -c a"})) == "sort -c a");
+  CHECK(command_name(program_of("bash -c", {"bash", "-euo", "pipefail", "-O", "extglob", "-c", "sort a"})) == "sort a");
+  CHECK(command_name(program_of("bash -c", {"bash", "--norc", "--rcfile", "x", "-ceo", "pipefail", "sort a", "S1"})) ==
+        "sort a S1");
   CHECK(command_name(program_of("foo", {"java", "-jar", "bar.jar"})) == "foo -jar bar.jar");
   CHECK(command_name(Program{}).empty());
   const std::string many = command_name(program_of("gzip", std::vector<std::string>(1000, "ä")));

@@ -8,10 +8,12 @@
 #include <doctest/doctest.h>
 #include <tracer/report.hpp>
 
+#include "context/layers.hpp"
 #include "summed_events.hpp"
 
 using namespace summed;
 using namespace tracer;
+using tracer::internal::run_of;
 
 namespace {
 
@@ -40,7 +42,99 @@ ProcessSample holding(const Context& context, std::uint64_t time_ns, std::uint32
   return sample;
 }
 
+Context script_task(std::uint64_t key, const std::string& engine = "shell") {
+  Context context{
+      .run = "all.sh", .step = "qc.sh", .task = "qc.sh S1", .task_id = "7-1", .engine = engine, .run_id = "1-1"};
+  context.provenance.run = context.provenance.step = context.provenance.task = context.provenance.task_id =
+      Provenance::kInferred;
+  context.run_key = Key{1};
+  context.task_key = Key{key};
+  return context;
+}
+
+/// A command of a minute whose tasks, of 5 s each, are all that is in it.
+std::vector<Event> minute_with(const std::vector<Context>& tasks, std::uint64_t without_task_ns) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  Context run = run_of(tasks.front());
+  run.provenance.run = Provenance::kInferred;
+  std::vector<Event> events;
+  for (const Context& task : tasks) {
+    events.emplace_back(
+        exit_in(task, {.pid = 7, .tool = "qc.sh", .start_ns = kSecond, .end_ns = 6 * kSecond, .cpu_ns = 9}));
+    TaskFinish finish;
+    finish.context = std::make_shared<const Context>(task);
+    finish.begin_ns = kSecond, finish.end_ns = 6 * kSecond;
+    events.emplace_back(finish);
+  }
+  events.emplace_back(exit_in(run, {.pid = 1, .tool = "all.sh", .start_ns = 1, .end_ns = 60 * kSecond, .cpu_ns = 100}));
+  RunFinish over;
+  over.context = std::make_shared<const Context>(run);
+  over.end_ns = 60 * kSecond;
+  over.without_task_ns = without_task_ns;
+  events.emplace_back(over);
+  return events;
+}
+
 }  // namespace
+
+TEST_CASE("a run whose only tasks are scripts that ran for less than a fifth of its time counts as one without") {
+  constexpr std::uint64_t kMuch = 48'000'000'001;
+  const Summary few = summary_of(minute_with({script_task(2)}, kMuch));
+  CHECK(few.tree().empty());
+  CHECK(few.by_step().empty());
+  CHECK(few.critical_paths().empty());
+  CHECK(few.by_tool().size() == 2);
+  CHECK(few.total().cpu_ns == 109);
+  CHECK(summary_of(minute_with({script_task(2)}, kMuch - 1)).tree().size() == 1);
+  CHECK(summary_of(minute_with({script_task(2), script_task(3, "make")}, kMuch)).by_step().size() == 1);
+  Context labeled = script_task(2);
+  labeled.provenance.step = Provenance::kLabel;
+  CHECK(summary_of(minute_with({labeled}, kMuch)).critical_paths().size() == 1);
+  // A run that has a name stays, with what runs in it.
+  Context named = script_task(2);
+  named.pipeline = "demo";
+  const auto runs = summary_of(minute_with({named}, kMuch)).tree();
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0].row.cpu_ns == 109);
+  REQUIRE(runs[0].below.size() == 2);
+  CHECK(runs[0].below[0].level == SummaryLevel::kTool);
+}
+
+TEST_CASE("a task whose step, id or attempt becomes known late has one row") {
+  Context before = task_of("7-3e8", true);
+  before.step.reset(), before.task.reset();
+  const Context after = task_of("a");
+  Context again = after;
+  again.attempt = 2;
+  ContextChange change;
+  change.before = std::make_shared<const Context>(before);
+  change.after = std::make_shared<const Context>(after);
+  ContextChange second;
+  second.before = change.after;
+  second.after = std::make_shared<const Context>(again);
+  const auto summary =
+      summary_of({holding(before, 100, 2, 200),
+                  exit_in(before, {.pid = 2, .tool = "tee", .start_ns = 10, .end_ns = 200, .cpu_ns = 3}), change,
+                  exit_in(after, {.pid = 3, .tool = "bwa mem", .start_ns = 20, .end_ns = 300, .cpu_ns = 70}), second,
+                  exit_in(again, {.pid = 4, .tool = "sort", .start_ns = 250, .end_ns = 400, .cpu_ns = 5}),
+                  exit_in(task_of("b"), {.pid = 5, .tool = "bwa mem", .start_ns = 20, .end_ns = 100, .cpu_ns = 60})});
+  REQUIRE(summary.tree().size() == 1);
+  const SummaryNode run = summary.tree()[0];
+  CHECK(run.row.cpu_ns == 138);
+  REQUIRE(run.below.size() == 1);
+  const SummaryNode& step = run.below[0];
+  CHECK(step.row.name == "ALIGN");
+  CHECK(step.row.cpu_ns == 138);
+  CHECK(step.row.wall_ns == 390);
+  CHECK(step.row.processes == 4);
+  REQUIRE(step.below.size() == 2);
+  CHECK(step.below[0].row.name == "ALIGN (a) (attempt 2)");
+  CHECK(step.below[0].row.cpu_ns == 78);
+  CHECK(step.below[0].below.size() == 3);
+  CHECK(summary.by_task().size() == 2);
+  REQUIRE(summary.by_step().size() == 1);
+  CHECK(summary.by_step()[0].cpu_ns == 138);
+}
 
 TEST_CASE("the tree has runs, steps, tasks and tools, and what the engine did itself in a row of its own") {
   ProcessExec exec;

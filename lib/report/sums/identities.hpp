@@ -25,6 +25,8 @@ class Identities {
   const Context& of(const std::shared_ptr<const Context>& context);
   /// Something new was told apart since the last call, and there is room for little more.
   bool wants_room() noexcept { return std::exchange(wants_room_, false); }
+  /// Nothing is counted as this any more.
+  void forget(const Context& identity) { told_.erase(identity); }
   /// There is room again.
   bool has_room() const noexcept;
   /// These runs, by key, are told apart no more.

@@ -38,7 +38,9 @@ RunPaths::Task* RunPaths::task_of(const Context& context, std::uint64_t begin_ns
   if (!scope) return nullptr;
   if (const auto known = run_of_task_.find(scope->id); known != run_of_task_.end()) {
     const auto run = runs_.find(known->second);
-    return run == runs_.end() ? nullptr : &run->second.tasks.at(scope->id);
+    if (run == runs_.end()) return nullptr;
+    run->second.counted.saw_task(context);
+    return &run->second.tasks.at(scope->id);
   }
   if (run_of_task_.size() >= kMostTasks) forget_oldest_run();
   const ScopeId run_id = book_.id_of(context, true);
@@ -49,6 +51,7 @@ RunPaths::Task* RunPaths::task_of(const Context& context, std::uint64_t begin_ns
     return nullptr;
   }
   run_of_task_.emplace(scope->id, run_id);
+  run->counted.saw_task(context);
   return &run->tasks.emplace(scope->id, Task{path_name(context), begin_ns, begin_ns}).first->second;
 }
 
@@ -155,6 +158,7 @@ void RunPaths::add(const Event& event) {
     const auto run = runs_.find(book_.id_of(*over->context, true));
     if (run == runs_.end()) return;
     run->second.without_task_ns = over->without_task_ns;
+    run->second.counted.finished(*over);
     if (!std::exchange(run->second.finished, true)) finished_.push_back(run->first);
   } else if (const auto* change = event.get_if<ContextChange>()) {
     const auto run = run_of_task_.find(book_.id_of(*change->after, false));
@@ -163,21 +167,31 @@ void RunPaths::add(const Event& event) {
   }
 }
 
-std::optional<CriticalPath> RunPaths::path_of(Key key) const {
-  const Book::ScopePtr scope = book_.find_key(static_cast<std::uint64_t>(key));
+const RunPaths::Run* RunPaths::find_run(const std::optional<Key>& key) const {
+  const Book::ScopePtr scope = key ? book_.find_key(static_cast<std::uint64_t>(*key)) : nullptr;
   const auto run = scope ? runs_.find(scope->id) : runs_.end();
-  if (run == runs_.end() || run->second.tasks.empty() || !run->second.is_whole) return std::nullopt;
+  return run == runs_.end() ? nullptr : &run->second;
+}
+
+bool RunPaths::tasks_count(const std::optional<Key>& key) const {
+  const Run* const run = find_run(key);
+  return run == nullptr || run->counted.count();
+}
+
+std::optional<CriticalPath> RunPaths::path_of(Key key) const {
+  const Run* const run = find_run(key);
+  if (run == nullptr || run->tasks.empty() || !run->is_whole || !run->counted.count()) return std::nullopt;
   std::vector<std::pair<ScopeId, const Task*>> tasks;
   std::vector<TaskSpan> spans;
   std::unordered_map<ScopeId, std::size_t> at;
-  for (const auto& [id, task] : run->second.tasks) {
+  for (const auto& [id, task] : run->tasks) {
     at.emplace(id, tasks.size());
     tasks.emplace_back(id, &task);
     spans.push_back({task.begin_ns, task.finished ? task.end_ns : std::max(task.begin_ns, last_ns_)});
   }
   // Each has written one file, which stands for all that it wrote.
   std::vector<TaskFile> files;
-  for (const auto& [id, task] : run->second.tasks) {
+  for (const auto& [id, task] : run->tasks) {
     const std::size_t own = at.at(id);
     files.push_back({own, own, false, true});
     for (const ScopeId need : task.needs)
@@ -186,7 +200,7 @@ std::optional<CriticalPath> RunPaths::path_of(Key key) const {
   const LongestPath longest = path_by_files(spans, files);
   CriticalPath path;
   path.run_key = key;
-  path.without_task_ns = run->second.without_task_ns;
+  path.without_task_ns = run->without_task_ns;
   for (const std::size_t place : longest.tasks) {
     const auto& [id, task] = tasks[place];
     path.tasks.push_back(

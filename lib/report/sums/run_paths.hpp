@@ -15,6 +15,7 @@
 #include <tracer/summary.hpp>
 
 #include "state/book.hpp"
+#include "state/counted_tasks.hpp"
 
 namespace tracer::internal {
 
@@ -29,10 +30,12 @@ class RunPaths {
   RunPaths& operator=(const RunPaths&) = delete;
 
   void add(const Event& event);
-  /// Absent: it has no tasks, or not all of them are known.
+  /// Absent: it has no tasks that count, or not all of them are known.
   std::optional<CriticalPath> path_of(Key run) const;
   /// Of all runs that have one, in the order in which their first tasks began.
   std::vector<CriticalPath> paths() const;
+  /// False: the run counts as one without tasks.
+  bool tasks_count(const std::optional<Key>& run) const;
 
  private:
   static constexpr std::size_t kMostTasks = Summary::kMostTasks;
@@ -53,6 +56,7 @@ class RunPaths {
     bool is_whole = true;                ///< All of its tasks are there.
     bool finished = false;
     std::optional<std::uint64_t> without_task_ns = {};
+    CountedTasks counted = {};
   };
   struct File {
     std::size_t path_hash = 0;
@@ -61,6 +65,7 @@ class RunPaths {
   using FileId = std::pair<std::uint64_t, std::uint64_t>;  ///< Device and inode.
 
   Run* run_of(ScopeId id);
+  const Run* find_run(const std::optional<Key>& key) const;
   Task* task_of(const Context& context, std::uint64_t begin_ns);
   void used(const FileUse& use);
   void gone(ScopeId id, ScopeId into);

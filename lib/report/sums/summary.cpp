@@ -39,6 +39,7 @@ class Summary::Impl {
                       internal::Book::kMostBytesOfRecording,
                       internal::Book::kMostBytesOfRecording};
   internal::RunPaths paths{book};
+  const internal::TasksCount tasks_count = [this](const auto& run) { return paths.tasks_count(run); };
   internal::FindingList findings;
   internal::CgroupPeaks cgroups;
   internal::Touched touched;
@@ -138,7 +139,7 @@ void Summary::Impl::add_own_work(const OwnWork& work) {
 
 void Summary::Impl::add(const Event& event) {
   with_living_.reset();
-  if (const auto* change = event.get_if<ContextChange>()) book.saw(*change);
+  if (const auto* change = event.get_if<ContextChange>()) book.saw(*change), sums_.changed(*change);
   paths.add(event);
   if (const auto* finish = event.get_if<TaskFinish>()) task_finished(*finish);
   if (const auto* finish = event.get_if<RunFinish>()) {
@@ -248,10 +249,10 @@ Summary& Summary::operator=(Summary&&) noexcept = default;
 
 void Summary::add(const Event& event) { impl_->add(event); }
 std::vector<SummaryRow> Summary::by_tool() const { return impl_->now().by_tool(impl_->whole()); }
-std::vector<SummaryRow> Summary::by_step() const { return impl_->now().by_step(impl_->whole()); }
-std::vector<SummaryRow> Summary::by_task() const { return impl_->now().by_task(impl_->whole()); }
+std::vector<SummaryRow> Summary::by_step() const { return impl_->now().by_step(impl_->whole(), impl_->tasks_count); }
+std::vector<SummaryRow> Summary::by_task() const { return impl_->now().by_task(impl_->whole(), impl_->tasks_count); }
 std::vector<SummaryRow> Summary::by_sample() const { return impl_->now().by_sample(impl_->whole()); }
-std::vector<SummaryNode> Summary::tree() const { return impl_->now().tree(impl_->whole()); }
+std::vector<SummaryNode> Summary::tree() const { return impl_->now().tree(impl_->whole(), impl_->tasks_count); }
 std::vector<SummaryRow> Summary::largest_processes() const { return impl_->now().largest_processes(); }
 SummaryRow Summary::total() const { return impl_->total(); }
 std::string Summary::verdict() const { return impl_->verdicts.text(impl_->findings.ranked()); }

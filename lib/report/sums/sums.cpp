@@ -35,17 +35,11 @@ RowSums& Sums::tool_row(const std::string& name) {
   return tools_[fits ? name : kOthers];
 }
 
-RowSums& Sums::step_row(const std::string& name) {
-  const bool fits = steps_.size() < Summary::kMostSteps || steps_.contains(name);
-  return steps_[fits ? name : kOthers];
-}
-
-/// The total, and the rows by step and task that these labels belong to. Their identity is returned.
+/// The total, and the row of the task that these labels belong to. Their identity is returned.
 template <class Visit>
 const Context& Sums::for_each_whole(const std::shared_ptr<const Context>& context, Visit visit) {
   visit(total_, false);
   const Context& identity = identities_.of(context);
-  if (identity.step) visit(step_row(*identity.step), false);
   if (identity != Context{}) visit(tasks_[identity], false);
   return identity;
 }
@@ -175,6 +169,21 @@ void Sums::spent(const std::shared_ptr<const Context>& context, SummaryLevel lev
   task->second.row.waits_for = waits_for;
 }
 
+void Sums::changed(const ContextChange& change) {
+  if (change.pid) return;
+  const Context before = identities_.of(change.before);
+  const Context after = identities_.of(change.after);
+  if (before == after || !is_in_task(before) || !is_in_task(after) || before.task == kOtherTasks ||
+      after.task == kOtherTasks)
+    return;
+  identities_.forget(before);
+  if (auto task = tasks_.contains(after) ? decltype(tasks_)::node_type() : tasks_.extract(before)) {
+    task.key() = after;
+    tasks_.insert(std::move(task));
+  }
+  tree_.rename(before, after, change.after);
+}
+
 void Sums::run_finished(const Context& run) {
   const std::string key = run_key(run);
   if (const auto before = finished_at_.find(key); before != finished_at_.end()) finished_.erase(before->second);
@@ -227,31 +236,37 @@ std::vector<SummaryRow> Sums::by_tool(bool whole) const {
   return rows;
 }
 
-/// The memory of a step is that of its largest task.
-std::vector<SummaryRow> Sums::by_step(bool whole) const {
+/// Of the tasks, and what is in none of them, that this field of the context names. The memory is that of the largest.
+template <class Counts>
+std::vector<SummaryRow> Sums::by(std::optional<std::string> Context::*field, bool whole, const Counts& counts) const {
+  std::map<std::string, SummaryRow> sums;
   std::map<std::string, PeakBounds> peaks;
-  std::map<std::string, SummaryRow> ledgers;
-  for (const auto& [task, sums] : tasks_) {
-    if (!task.step) continue;
-    add_task_ledger(ledgers[*task.step], sums.row.task_ledger);
-    const PeakBounds peak = peak_of(shown(sums, whole));
-    const auto [at, fresh] = peaks.try_emplace(*task.step, peak);
+  for (const auto& [task, each] : tasks_) {
+    const std::optional<std::string>& name = task.*field;
+    if (!name || !counts(task)) continue;
+    add_row(sums[*name], each.row);
+    const PeakBounds peak = peak_of(shown(each, whole));
+    const auto [at, fresh] = peaks.try_emplace(*name, peak);
     if (!fresh) at->second = larger_of(at->second, peak);
   }
   std::vector<SummaryRow> rows;
-  for (const auto& [step, sums] : steps_) {
-    rows.push_back(shown(sums, whole));
-    rows.back().name = step;
-    set_peak(rows.back(), peaks[step]);
-    rows.back().task_ledger = ledgers[step].task_ledger;
+  for (const auto& [name, row] : sums) {
+    rows.push_back(spanned(row));
+    rows.back().name = name;
+    set_peak(rows.back(), peaks[name]);
   }
   sort_by_start(rows);
   return rows;
 }
 
-std::vector<SummaryRow> Sums::by_task(bool whole) const {
+std::vector<SummaryRow> Sums::by_step(bool whole, const TasksCount& count) const {
+  return by(&Context::step, whole, [&](const Context& task) { return count(task.run_key); });
+}
+
+std::vector<SummaryRow> Sums::by_task(bool whole, const TasksCount& count) const {
   std::vector<SummaryRow> rows;
   for (const auto& [task, sums] : tasks_) {
+    if (is_in_task(task) && !count(task.run_key)) continue;
     rows.push_back(shown(sums, whole));
     rows.back().task = task;
     rows.back().name = task.step.value_or("");
@@ -260,25 +275,8 @@ std::vector<SummaryRow> Sums::by_task(bool whole) const {
   return rows;
 }
 
-/// Of tasks alone: what has a sample label is one, or lies in one. The memory is that of the largest of them.
 std::vector<SummaryRow> Sums::by_sample(bool whole) const {
-  std::map<std::string, SummaryRow> samples;
-  std::map<std::string, PeakBounds> peaks;
-  for (const auto& [task, sums] : tasks_) {
-    if (!task.sample) continue;
-    add_row(samples[*task.sample], sums.row);
-    const PeakBounds peak = peak_of(shown(sums, whole));
-    const auto [at, fresh] = peaks.try_emplace(*task.sample, peak);
-    if (!fresh) at->second = larger_of(at->second, peak);
-  }
-  std::vector<SummaryRow> rows;
-  for (const auto& [sample, row] : samples) {
-    rows.push_back(spanned(row));
-    rows.back().name = sample;
-    set_peak(rows.back(), peaks[sample]);
-  }
-  sort_by_start(rows);
-  return rows;
+  return by(&Context::sample, whole, [](const Context&) { return true; });
 }
 
 SummaryRow Sums::total(bool whole) const {

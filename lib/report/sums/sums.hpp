@@ -38,6 +38,8 @@ class Sums {
   /// The wall time of this task or run as a whole, and the tasks that it waited for.
   void spent(const std::shared_ptr<const Context>& context, SummaryLevel level, const TaskLedger& ledger,
              const std::vector<AwaitedTask>& waits_for = {});
+  /// More is known of a task: its rows are the same as before.
+  void changed(const ContextChange& change);
   /// It is over, as far as can be seen.
   void run_finished(const Context& run);
   /// Where little more can be told apart, runs that are over become one, those first that have been over for longest.
@@ -45,10 +47,10 @@ class Sums {
   void fold_finished_runs();
 
   std::vector<SummaryRow> by_tool(bool whole) const;
-  std::vector<SummaryRow> by_step(bool whole) const;
-  std::vector<SummaryRow> by_task(bool whole) const;
+  std::vector<SummaryRow> by_step(bool whole, const TasksCount& count) const;
+  std::vector<SummaryRow> by_task(bool whole, const TasksCount& count) const;
   std::vector<SummaryRow> by_sample(bool whole) const;
-  std::vector<SummaryNode> tree(bool whole) const { return tree_.nodes(whole); }
+  std::vector<SummaryNode> tree(bool whole, const TasksCount& count) const { return tree_.nodes(whole, count); }
   std::vector<SummaryRow> largest_processes() const;
   SummaryRow total(bool whole) const;
 
@@ -69,10 +71,10 @@ class Sums {
   void add_to_largest(std::uint64_t cpu_ns, OneProcess process);
   bool is_among_largest(std::uint64_t cpu_ns) const;
   RowSums& tool_row(const std::string& name);
-  RowSums& step_row(const std::string& name);
+  template <class Counts>
+  std::vector<SummaryRow> by(std::optional<std::string> Context::*field, bool whole, const Counts& counts) const;
 
   std::map<std::string, RowSums> tools_;
-  std::map<std::string, RowSums> steps_;
   std::map<Context, RowSums> tasks_;
   RowSums total_;
   TaskTree tree_;

@@ -2,7 +2,6 @@
 #include "report/sums/task_tree.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -19,15 +18,6 @@ namespace {
 constexpr std::size_t kMostPaths = 4096;
 constexpr std::string_view kItself = " itself)";
 
-/// Of a step: what the largest of its tasks held. `own`: something of it is in no task.
-void take_largest_peak(SummaryNode& step, bool own) {
-  std::vector<PeakBounds> peaks;
-  if (own) peaks.push_back(peak_of(step.row));
-  for (const SummaryNode& task : step.below)
-    if (task.level == SummaryLevel::kTask) peaks.push_back(peak_of(task.row));
-  if (!peaks.empty()) set_peak(step.row, std::accumulate(peaks.begin(), peaks.end(), peaks.front(), larger_of));
-}
-
 /// Tools by CPU, all else by duration.
 bool comes_before(const SummaryNode& a, const SummaryNode& b) {
   const bool tools = a.level >= SummaryLevel::kTool;
@@ -35,9 +25,16 @@ bool comes_before(const SummaryNode& a, const SummaryNode& b) {
   return tools ? a.row.cpu_ns > b.row.cpu_ns : a.row.wall_ns > b.row.wall_ns;
 }
 
-/// Levels that are left out put nodes of different levels side by side.
+/// Nodes of different levels lie side by side.
 std::string node_key(SummaryLevel level, const std::string& key) {
   return std::to_string(static_cast<int>(level)) + key;
+}
+
+/// Of a task. Its name may come later than its id.
+std::string task_key(const Context& identity) {
+  if (!identity.task_id)
+    return node_key(SummaryLevel::kTask, identity.step.value_or("") + '\n' + own_task_name(identity));
+  return node_key(SummaryLevel::kTask, *identity.task_id + '\n' + std::to_string(identity.attempt.value_or(1)));
 }
 
 }  // namespace
@@ -60,52 +57,68 @@ std::string counted_as(const OwnWork& work) {
 
 TaskTree::Node& TaskTree::below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
                                 const std::string& name) {
-  Node& node = nodes[node_key(level, key)];
+  Node& node = nodes[key];
   node.level = level;
   if (!name.empty()) node.name = name;
   return node;
 }
 
+/// A task lies straight below its run: its step may become known later.
 const std::vector<TaskTree::Node*>& TaskTree::path_of(const Context& identity,
                                                       const std::shared_ptr<const Context>& shared) {
   const auto known = known_.find(shared.get());
   if (known != known_.end()) return known->second.path;
   if (known_.size() >= kMostPaths) known_.clear();
   std::vector<Node*> path;
-  const auto descend = [&](SummaryLevel level, const std::string& key, const std::string& name) {
-    auto& nodes = path.empty() ? runs_ : path.back()->below;
-    path.push_back(&below(nodes, level, key, name));
-  };
+  auto* nodes = &runs_;
   if (is_run(identity)) {
-    descend(SummaryLevel::kRun, run_key(identity), run_name(identity));
-    path.back()->identity = run_of(identity);
-    path.back()->of_command = !identity.pipeline && shared->provenance.run == Provenance::kInferred;
+    Node& run = below(runs_, SummaryLevel::kRun, node_key(SummaryLevel::kRun, run_key(identity)), run_name(identity));
+    std::vector<Label> labels = std::move(run.identity.labels);
+    run.identity = run_of(identity);
+    run.identity.labels = is_task(identity) ? std::move(labels) : shared->labels;
+    run.of_command = !identity.pipeline && shared->provenance.run == Provenance::kInferred;
+    path.push_back(&run);
+    nodes = &run.below;
   }
-  if (identity.step) descend(SummaryLevel::kStep, *identity.step, *identity.step);
   if (is_in_task(identity)) {
-    const std::string name = own_task_name(identity);
-    // Its name may come later than its id.
-    const std::string key =
-        identity.task_id ? *identity.task_id + '\n' + std::to_string(identity.attempt.value_or(1)) : name;
-    descend(SummaryLevel::kTask, key, name);
-    path.back()->identity = identity;
+    path.push_back(&below(*nodes, SummaryLevel::kTask, task_key(identity), own_task_name(identity)));
   } else if (identity.step) {
-    // What is in no task is one with all of the step that isn't.
+    path.push_back(&below(*nodes, SummaryLevel::kStep, node_key(SummaryLevel::kStep, *identity.step), *identity.step));
+  }
+  if (!path.empty() && path.back()->level != SummaryLevel::kRun) {
     path.back()->identity = identity;
+    if (identity.task != kOtherTasks) path.back()->identity.labels = shared->labels;
   }
   return known_.emplace(shared.get(), Known{shared, std::move(path)}).first->second.path;
+}
+
+void TaskTree::rename(const Context& before, const Context& after, const std::shared_ptr<const Context>& shared) {
+  const auto nodes_of = [this](const Context& identity) -> std::map<std::string, Node>* {
+    if (!is_run(identity)) return &runs_;
+    const auto run = runs_.find(node_key(SummaryLevel::kRun, run_key(identity)));
+    return run == runs_.end() ? nullptr : &run->second.below;
+  };
+  auto* const from = nodes_of(before);
+  // What another run has of it stays there.
+  if (from == nullptr || from != nodes_of(after) || from->contains(task_key(after))) return;
+  if (auto moved = from->extract(task_key(before))) {
+    moved.key() = task_key(after);
+    from->insert(std::move(moved));
+    known_.clear();
+    path_of(after, shared);
+  }
 }
 
 TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, SummaryLevel level, std::string name) {
   auto& nodes = path.back()->below;
   if (!nodes.contains(node_key(level, name))) {
-    if (nodes.size() >= Summary::kMostTools || tool_rows_ >= Summary::kMostToolRows) {
+    if (path.back()->tools >= Summary::kMostTools || tool_rows_ >= Summary::kMostToolRows) {
       name = kOthers;
     } else {
-      ++tool_rows_;
+      ++path.back()->tools, ++tool_rows_;
     }
   }
-  return below(nodes, level, name, name);
+  return below(nodes, level, node_key(level, name), name);
 }
 
 TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, const Context& context,
@@ -132,8 +145,7 @@ void TaskTree::visit_memory(const Context& identity, const std::shared_ptr<const
                             const ProgramAccount* program, const VisitMemory& visit) {
   const auto& path = path_of(identity, context);
   if (path.empty()) return;
-  for (Node* node : path)
-    if (node->level != SummaryLevel::kStep || node == path.back()) visit(node->sums.memory);
+  for (Node* node : path) visit(node->sums.memory);
   if (program != nullptr) visit(tool_of(path, *context, *program).sums.memory);
 }
 
@@ -185,7 +197,7 @@ void TaskTree::fold_runs(const std::set<std::string>& keys) {
   for (const std::string& key : keys) {
     const auto folded = runs_.extract(node_key(SummaryLevel::kRun, key));
     if (folded.empty()) continue;
-    Node& earlier = below(runs_, SummaryLevel::kRun, kEarlierRuns, "");
+    Node& earlier = below(runs_, SummaryLevel::kRun, node_key(SummaryLevel::kRun, kEarlierRuns), "");
     ++earlier.folded;
     earlier.name = std::to_string(earlier.folded) + " earlier " + (earlier.folded == 1 ? "run" : "runs");
     earlier.identity.run = kEarlierRuns;
@@ -199,31 +211,60 @@ bool TaskTree::has_tasks(const Node& run) {
                      [](const auto& each) { return each.second.level < SummaryLevel::kTool; });
 }
 
-SummaryNode TaskTree::shown_node(const Node& node, bool whole) {
+SummaryNode TaskTree::shown_node(const Node& node, bool whole, const TasksCount& count) {
   SummaryNode made;
   made.level = node.level;
   made.row = shown(node.sums, whole);
   made.row.name = node.name;
   made.row.requested = node.requested;
   made.row.task = node.identity;
-  for (const auto& [key, each] : node.below) made.below.push_back(shown_node(each, whole));
-  if (node.level == SummaryLevel::kStep) {
-    take_largest_peak(made, node.identity != Context{});
-    for (const SummaryNode& task : made.below) add_task_ledger(made.row, task.row.task_ledger);
+  if (node.level == SummaryLevel::kRun && !count(node.identity.run_key)) {
+    Node tools;
+    TaskTree().move_tools(node, tools);
+    made.below = shown_nodes(tools.below, whole, count);
+  } else {
+    made.below = shown_nodes(node.below, whole, count);
   }
   // All that is in a run may be one task, and the run no event.
   if (node.level == SummaryLevel::kRun && !made.row.task_ledger && made.below.size() == 1 &&
       made.below[0].row.processes == made.row.processes)
     made.row.task_ledger = made.below[0].row.task_ledger;
-  std::stable_sort(made.below.begin(), made.below.end(), comes_before);
   return made;
 }
 
-std::vector<SummaryNode> TaskTree::nodes(bool whole) const {
+/// Tasks below their steps.
+std::vector<SummaryNode> TaskTree::shown_nodes(const std::map<std::string, Node>& nodes, bool whole,
+                                               const TasksCount& count) {
   std::vector<SummaryNode> all;
-  // A run that only follows from the command, and in which there are no tasks, says no more than its tools.
-  for (const auto& [key, each] : runs_)
-    if (!each.of_command || has_tasks(each)) all.push_back(shown_node(each, whole));
+  std::map<std::string, std::vector<SummaryNode>> tasks;
+  for (const auto& [key, each] : nodes) {
+    // A run that only follows from the command, and in which there are no tasks, says no more than its tools.
+    if (each.of_command && (!has_tasks(each) || !count(each.identity.run_key))) continue;
+    const bool has_step = each.level == SummaryLevel::kTask && each.identity.step;
+    (has_step ? tasks[*each.identity.step] : all).push_back(shown_node(each, whole, count));
+  }
+  for (auto& [name, each] : tasks) {
+    const auto is_it = [&name](const SummaryNode& node) {
+      return node.level == SummaryLevel::kStep && node.row.name == name;
+    };
+    auto step = std::find_if(all.begin(), all.end(), is_it);
+    const bool is_new = step == all.end();
+    if (is_new) {
+      step = all.insert(all.end(), SummaryNode{});
+      step->level = SummaryLevel::kStep;
+      step->row.name = name;
+    }
+    // The memory of a step is that of its largest task.
+    PeakBounds peak = peak_of(is_new ? each.front().row : step->row);
+    for (SummaryNode& task : each) {
+      peak = larger_of(peak, peak_of(task.row));
+      add_row(step->row, task.row);
+      step->below.push_back(std::move(task));
+    }
+    step->row = spanned(std::move(step->row));
+    set_peak(step->row, peak);
+    std::stable_sort(step->below.begin(), step->below.end(), comes_before);
+  }
   std::stable_sort(all.begin(), all.end(), comes_before);
   return all;
 }

@@ -15,6 +15,9 @@
 
 namespace tracer::internal {
 
+/// Whether the tasks of the run with this key count; false: it is shown as one without tasks.
+using TasksCount = std::function<bool(const std::optional<Key>& run)>;
+
 /// Adds programs up by run, step, task and tool. `identity` is what Identities has for the context.
 class TaskTree {
  public:
@@ -35,6 +38,8 @@ class TaskTree {
                     const ProgramAccount* program, const VisitMemory& visit);
   /// All nodes of tools that are counted as this.
   void visit_tools(const std::string& name, const VisitMemory& visit) { visit_tools(runs_, name, visit); }
+  /// The same task, of which more is known.
+  void rename(const Context& before, const Context& after, const std::shared_ptr<const Context>& shared);
   void request(const Context& identity, const std::shared_ptr<const Context>& task, const Requested& requested);
   /// The wall time of a task, or of its run, as a whole, and the tasks that it waited for; what was said of it before
   /// does not hold.
@@ -43,18 +48,19 @@ class TaskTree {
   /// These runs, by key, become one row. What they held in a snapshot that is being taken must not be asked for again.
   void fold_runs(const std::set<std::string>& keys);
   /// `whole`: nothing is missing.
-  std::vector<SummaryNode> nodes(bool whole) const;
+  std::vector<SummaryNode> nodes(bool whole, const TasksCount& count) const { return shown_nodes(runs_, whole, count); }
 
  private:
   struct Node {
     SummaryLevel level = SummaryLevel::kRun;
     std::string name = {};
-    Context identity = {};  ///< Of a run or task, and of what is in a step, but in no task.
+    Context identity = {};  ///< Of a run or task, and of what is in a step, but in no task; with its labels.
     RowSums sums = {};
     Requested requested = {};
+    std::size_t tools = 0;
     std::uint64_t folded = 0;                ///< Runs that this one stands for.
     bool of_command = false;                 ///< A run whose only name is that of the command that the session follows.
-    std::map<std::string, Node> below = {};  ///< By what makes them different.
+    std::map<std::string, Node> below = {};  ///< Tools, tasks, and steps of what is in no task.
   };
   /// The nodes that a context belongs to, the outermost first.
   struct Known {
@@ -70,7 +76,9 @@ class TaskTree {
   static void visit_tools(std::map<std::string, Node>& nodes, const std::string& name, const VisitMemory& visit);
   static bool has_tasks(const Node& run);
   void move_tools(const Node& from, Node& to);
-  static SummaryNode shown_node(const Node& node, bool whole);
+  static SummaryNode shown_node(const Node& node, bool whole, const TasksCount& count);
+  static std::vector<SummaryNode> shown_nodes(const std::map<std::string, Node>& nodes, bool whole,
+                                              const TasksCount& count);
 
   std::size_t tool_rows_ = 0;  ///< In all nodes.
   std::map<std::string, Node> runs_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "rules/tool_rules.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -39,6 +40,8 @@ bool place_matches(const EngineRule& rule, const EngineSubject& subject, Capture
   const std::span<const std::size_t> parent(subject.parent ? &*subject.parent : nullptr, subject.parent ? 1 : 0);
   return holds_one_of(rule.parent, parent) && holds_one_of(rule.within, subject.within) &&
          (rule.outside.empty() || !holds_one_of(rule.outside, subject.within)) && (!rule.in_run || subject.in_run) &&
+         (!rule.unknown_tool || subject.tools == nullptr ||
+          !subject.tools->knows(subject.program->tool.value_or(""))) &&
          any_pattern(rule.cgroup, subject.cgroup, captures);
 }
 

@@ -22,6 +22,8 @@
 
 namespace tracer::internal {
 
+class ToolRules;
+
 /// What a rule begins with the process that it matches.
 enum class Begins : std::uint8_t {
   kNothing,
@@ -93,6 +95,7 @@ struct EngineRule {
   std::vector<std::string> exe = {};       ///< Globs for the file name of the executable.
   std::vector<std::string> tool = {};      ///< Globs for the name by rules/tools.toml.
   std::vector<std::string> tool_not = {};  ///< Globs that this must not match.
+  bool unknown_tool = false;               ///< rules/tools.toml has no rule for it.
   std::vector<WordsPattern> argv = {};
   std::vector<Pattern> cwd = {};
   std::vector<Pattern> cgroup = {};
@@ -106,6 +109,7 @@ struct EngineRule {
   EngineOwn own = EngineOwn::kInherited;
   bool elsewhere = false;  ///< What it starts runs elsewhere: what was announced of its folder is not about it.
   bool again = false;      ///< When it has failed, the next that matches is the task's next attempt.
+  bool carried = false;    ///< A task of the same engine that this one begins in is the same task, or one beside it.
   bool tries = false;      ///< The engine begins one before each attempt, in the process that makes all of them.
   std::optional<Template> key =
       {};  ///< Processes with the same key are of the same task. Absent: one for each process.
@@ -131,6 +135,7 @@ struct EngineSubject {
   std::optional<std::size_t> parent = {};    ///< The rule that its parent matches.
   std::span<const std::size_t> within = {};  ///< The rules that began the runs and tasks that it is in.
   bool in_run = false;
+  const ToolRules* tools = nullptr;  ///< That have named the program; null: it is not known which tools they name.
 
   bool has_place() const noexcept { return in_run || parent || !within.empty(); }
 };

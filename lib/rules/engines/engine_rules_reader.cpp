@@ -82,10 +82,11 @@ class EngineRulesReader {
 
  private:
   EngineRule read_rule(const toml::table& table) {
-    check_keys(table, "rule", {"name",   "tool_not",    "exe",     "tool",   "argv", "cwd",    "cgroup",    "parent",
-                               "within", "outside",     "in_run",  "begins", "own",  "key",    "gives",     "infers",
-                               "labels", "label_pairs", "notes",   "splits", "like", "serves", "served_by", "elsewhere",
-                               "again",  "tries",       "recipes", "recipe", "test"},
+    check_keys(table, "rule",
+               {"name",   "tool_not",    "exe",     "tool",   "argv", "cwd",          "cgroup",    "parent",
+                "within", "outside",     "in_run",  "begins", "own",  "key",          "gives",     "infers",
+                "labels", "label_pairs", "notes",   "splits", "like", "serves",       "served_by", "elsewhere",
+                "again",  "tries",       "recipes", "recipe", "test", "unknown_tool", "carried"},
                mistakes_);
     EngineRule rule;
     rule.name = read_string(table, "name", true, mistakes_);
@@ -100,6 +101,7 @@ class EngineRulesReader {
     rule.cwd = patterns(table, "cwd");
     rule.cgroup = patterns(table, "cgroup");
     rule.in_run = read_flag(table, "in_run", mistakes_);
+    rule.unknown_tool = read_flag(table, "unknown_tool", mistakes_);
     rule.condition = condition_of(table);
     require_condition(table, rule);
     read_effects(table, rule);
@@ -110,7 +112,7 @@ class EngineRulesReader {
   static std::string condition_of(const toml::table& table) {
     std::ostringstream text;
     for (const char* key :
-         {"exe", "tool", "tool_not", "argv", "cwd", "cgroup", "parent", "within", "outside", "in_run"})
+         {"exe", "tool", "tool_not", "unknown_tool", "argv", "cwd", "cgroup", "parent", "within", "outside", "in_run"})
       if (table.contains(key)) text << (text.tellp() == 0 ? "" : "; ") << key << " = " << table[key];
     return text.str();
   }
@@ -173,6 +175,7 @@ class EngineRulesReader {
     rule.elsewhere = read_flag(table, "elsewhere", mistakes_);
     rule.again = read_flag(table, "again", mistakes_);
     rule.tries = read_flag(table, "tries", mistakes_);
+    rule.carried = read_flag(table, "carried", mistakes_);
     const std::string own = read_string(table, "own", false, mistakes_);
     if (own == "self") {
       rule.own = EngineOwn::kSelf;

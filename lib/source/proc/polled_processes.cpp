@@ -122,7 +122,9 @@ bool PolledProcesses::adopt(std::uint32_t pid, const ProcStat& stat, std::uint32
   process.program_start_ns = process.identity().start_ns;
   process.look(files_, stat, now);
   exits_.add(pid);
-  const TextRecord text = proc_text(pid, process.identity().start_ns, process.identity().hierarchy, files_.root());
+  TextRecord text = proc_text(pid, process.identity().start_ns, process.identity().hierarchy, files_.root());
+  // If it executes meanwhile, the next look tells that.
+  text.copy = text.copy || (stat.flags & kForkedOnly) != 0;
   // All this was its own, as it is still there: a pid comes again.
   const auto still = files_.stat(pid);
   if (!still || still->started_from_ns != stat.started_from_ns) {

@@ -110,6 +110,7 @@ TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierar
   const auto text = read_small_file(folder + "/stat");
   const auto stat = text ? parse_proc_stat(*text) : std::nullopt;
   if (!stat || start_ns < stat->started_from_ns || start_ns > stat->started_until_ns) return nothing;
+  record.copy = (stat->flags & kForkedOnly) != 0;
   if (argv && !leave_environment_out(*argv, stat->arguments_bytes)) argv.reset();
   if (argv) {
     const std::uint64_t total = argv->size();

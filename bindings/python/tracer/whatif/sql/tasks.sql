@@ -1,5 +1,15 @@
--- Tasks that have no other inside: an outer one only waits for them.
-WITH leaders AS (
+-- Tasks that have no other inside: an outer one only waits for them. Where a run has no tasks but scripts that a script
+-- started, and these ran for less than a fifth of its time, none.
+WITH uncounted AS (
+    SELECT runs.run_key::VARCHAR AS run_key
+    FROM runs_last AS runs JOIN tasks_last AS tasks ON tasks.run_key::VARCHAR = runs.run_key::VARCHAR
+    WHERE runs.without_task_ns > (runs.end_ns - runs.begin_ns) - (runs.end_ns - runs.begin_ns) // 5
+    GROUP BY runs.run_key::VARCHAR
+    HAVING bool_and(coalesce(tasks.engine::VARCHAR = 'shell', false)
+        AND 'inferred' = coalesce(tasks.provenance_step::VARCHAR, 'inferred')
+        AND 'inferred' = coalesce(tasks.provenance_task::VARCHAR, 'inferred')
+        AND 'inferred' = coalesce(tasks.provenance_task_id::VARCHAR, 'inferred'))),
+leaders AS (
     SELECT pid, start_ns, any_value(parent_pid) AS parent_pid, any_value(parent_start_ns) AS parent_start_ns,
         any_value(end_ns) AS end_ns
     FROM processes GROUP BY pid, start_ns)
@@ -9,6 +19,6 @@ SELECT task_key::VARCHAR AS key, run_key::VARCHAR AS run_key, run_id::VARCHAR AS
     t.start_ns, {ledger}
 FROM tasks_last AS t
 LEFT JOIN leaders USING (pid, start_ns)
-WHERE run_key::VARCHAR IN ({keys}) AND NOT EXISTS (
+WHERE run_key::VARCHAR IN ({keys}) AND run_key::VARCHAR NOT IN (SELECT run_key FROM uncounted) AND NOT EXISTS (
     FROM runs WHERE runs."within"::VARCHAR = t.run_id::VARCHAR || '/' || t.task_id::VARCHAR AND runs.tasks > 0)
 ORDER BY begin_ns, t.end_ns, key
