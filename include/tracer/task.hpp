@@ -97,11 +97,11 @@ struct TaskFinish {
   std::vector<AwaitedTask> waits_for = {};
   static constexpr std::size_t kMostAwaited = 8;
 
-  /// Whether its leader failed: by its end, unless that was an answer, or its engine ended a service that nobody needed
-  /// any more. Absent: its end was not seen.
+  /// Whether its leader failed: by its end, unless its engine, or the session's own process, ended it when nobody
+  /// needed it any more. Absent: its end was not seen.
   std::optional<bool> failed() const noexcept {
-    if (!exit_code && !exit_signal) return std::nullopt;
-    return (exit_signal || *exit_code != 0) && totals.failed != 0;
+    if (exit_signal) return totals.failed != 0;
+    return exit_code ? std::optional(*exit_code != 0) : std::nullopt;
   }
 };
 
@@ -122,10 +122,10 @@ struct RunFinish {
   std::optional<std::uint64_t> without_task_ns =
       {};  ///< No task ran. Absent: the run has no tasks, or with task_ledger.
 
-  /// As that of TaskFinish.
+  /// Whether its leader failed, by its end. Absent: that was not seen.
   std::optional<bool> failed() const noexcept {
-    if (!exit_code && !exit_signal) return std::nullopt;
-    return (exit_signal || *exit_code != 0) && totals.failed != 0;
+    if (exit_signal) return true;
+    return exit_code ? std::optional(*exit_code != 0) : std::nullopt;
   }
 };
 

@@ -58,8 +58,13 @@ std::string called_as(const Process& process) {
 
 constexpr std::int32_t kOfSignal = 128;  ///< A shell's status of a child that signal n ended: 128 + n.
 
+/// Some, such as Python and shells, clean up and send it to themselves again.
+bool is_interrupt(const FailureOrigin& origin) {
+  return origin.exit_signal == SIGINT && (origin.sender == "kernel" || origin.sender_pid == origin.process->pid);
+}
+
 std::string how_of(const FailureOrigin& origin) {
-  if (origin.exit_signal == SIGINT && origin.sender == "kernel") return "was interrupted by Ctrl-C";
+  if (is_interrupt(origin)) return "was interrupted by Ctrl-C";
   const std::int32_t signal = origin.exit_code.value_or(0) - kOfSignal;
   if (signal == SIGKILL || signal == SIGTERM) return fmt::format("{} (128 + {})", how(origin), signal_name(signal));
   return how(origin);
@@ -76,20 +81,21 @@ void add_sender(FindingDraft& draft, const FailureOrigin& origin, const FindingB
 
 void add_explained(FindingDraft& draft, const FailureOrigin& origin) {
   if (origin.exit_code == kOfSignal + SIGKILL)
-    draft.evidence.push_back(words(
-        "explained",
-        "137 is the status of what was killed, most often for its memory; the kernel killed nothing for that here"));
+    draft.evidence.push_back(words("explained", "137 is the status of what was killed, most often for its memory"));
   if (origin.exit_code == kOfSignal + SIGTERM)
     draft.evidence.push_back(
         words("explained", "143 is the status of what was ended by SIGTERM, such as at a limit of time"));
 }
 
-/// It stops where a command of it fails, by its arguments.
+/// It stops where a command of it fails, in pipes, too, by its arguments.
 bool is_careful(const Process& shell) {
   if (!shell.program->argv) return false;
   const auto& argv = *shell.program->argv;
-  return std::any_of(argv.begin(), argv.end(),
-                     [](const std::string& word) { return word.find("pipefail") != std::string::npos; });
+  const auto stops = [](const std::string& word) {
+    return word.size() > 1 && word[0] == '-' && word[1] != '-' && word.find('e') != std::string::npos;
+  };
+  const auto has_pipefail = [](const std::string& word) { return word.find("pipefail") != std::string::npos; };
+  return std::any_of(argv.begin(), argv.end(), stops) && std::any_of(argv.begin(), argv.end(), has_pipefail);
 }
 
 void add_status(FindingDraft& draft, const FailureOrigin& origin) {
@@ -498,12 +504,14 @@ void FailureFindings::ended_badly(ScopeId id, Scope& scope, const Leader& leader
   if (failures > 1) draft.evidence.push_back(figure("failures", failures, "count"));
   add_sender(draft, origin, book_);
   if (!scope.ran_out_of_memory) add_explained(draft, origin);
-  const bool is_interrupt = origin.exit_signal == SIGINT && origin.sender == "kernel";
-  const bool is_minor = failed.trying || is_interrupt || (!leader.is_run && !is_declared_task(*leader.context));
+  const bool is_minor = failed.trying || is_interrupt(origin) || (!leader.is_run && !is_declared_task(*leader.context));
   draft.severity = is_minor ? "note" : "warning";
   if (rank(failed.said) < rank(draft.severity)) failed.said = draft.severity;
   book_.report(draft, time_ns, events);
-  scope.said = std::make_shared<const FindingDraft>(draft);
+  std::vector<FindingDraft> said = {draft};
+  for (const FailedPtr& each : scope.all)
+    if (each->at_end) said.push_back(*each->at_end);
+  scope.said = std::make_shared<const std::vector<FindingDraft>>(std::move(said));
   // A task that failed inside of another, or of a run: what becomes of it there?
   const auto process = chains_.known_process(leader.pid);
   const auto parent = process && process->parent_pid ? chains_.known_process(*process->parent_pid) : nullptr;

@@ -69,7 +69,7 @@ class FailureFindings : public Detector {
     Dropped dropped = {};       ///< That are not in `all`, and may be no more than notes.
     Dropped dropped_work = {};  ///< Likewise, of what did more.
     bool ran_out_of_memory = false;
-    std::shared_ptr<const FindingDraft> said = {};  ///< Why it failed. Null: nothing was said.
+    RetriedTasks::Said said = {};  ///< Why it failed.
   };
   struct Leader {
     std::uint32_t pid = 0;

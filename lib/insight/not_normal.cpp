@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/declared_task.hpp"
 #include "base/random.hpp"
 #include "context/note_reader.hpp"
 #include "history/script.hpp"
@@ -68,17 +69,21 @@ void NotNormal::look_at_script(const Process& process) {
     known->script.reset();
     sizes_.forget(scope->id);
     if (!script) continue;
-    known->script = history_->script_of(script->path + '\0' + script->shape);
-    if (on_this_host_)
+    // Jobs of a launcher are many and short, and differ by numbers.
+    const bool is_job = !is_run && scope->context->engine && is_launcher(*scope->context->engine);
+    std::string shape = script->shape;
+    if (is_job) std::erase_if(shape, [](char each) { return each >= '0' && each <= '9'; });
+    known->script = history_->script_of(script->path + '\0' + shape);
+    if (on_this_host_ && !is_job)
       sizes_.ask(scope->id, user_of(*scope->context),
                  [path = script->path, process] { return file_bytes(path, process); });
   }
 }
 
-/// What is not known is like nothing else.
+/// What is not known is like nothing else; where only the size is not known by now, it goes without.
 std::uint64_t NotNormal::script_of(ScopeId id, const Living* known) {
   const auto size_bytes = sizes_.take(id);
-  if (known == nullptr || !known->script || (on_this_host_ && !size_bytes)) return random_number() >> 1;
+  if (known == nullptr || !known->script) return random_number() >> 1;
   const auto size = size_bytes.value_or(std::nullopt);
   return history_->script_of(std::to_string(*known->script) + (size ? ' ' + std::to_string(*size) : ""));
 }

@@ -37,17 +37,18 @@ bool RetriedTasks::may_do_better(const Attempt& next, const Attempt& last) {
   return !is_known && may_be_a_limit(next.exit_code, next.exit_signal);
 }
 
-/// It is no more than a note then.
+/// They are no more than notes then.
 void RetriedTasks::succeeded(const Attempt& failed, const TaskFinish& finish, std::vector<Event>& events) {
   if (failed.said == nullptr) return;
-  FindingDraft draft = *failed.said;
-  draft.severity = "note";
-  draft.evidence.push_back(words("succeeded_in", fmt::format("attempt {}", finish.context->attempt.value_or(1))));
-  book_.report(draft, finish.time_ns, events);
+  for (FindingDraft draft : *failed.said) {
+    draft.severity = "note";
+    draft.evidence.push_back(words("succeeded_in", fmt::format("attempt {}", finish.context->attempt.value_or(1))));
+    book_.report(draft, finish.time_ns, events);
+  }
 }
 
-void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory,
-                            const std::shared_ptr<const FindingDraft>& said, std::vector<Event>& events) {
+void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, const Said& said,
+                            std::vector<Event>& events) {
   const Context& context = *finish.context;
   if (!context.run_key || !(context.task || context.task_id)) return;
   // Attempts of one task have the same name, and not always the same id. A run may hold tasks of several users.
@@ -84,7 +85,7 @@ void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory,
     book_.report(draft, finish.time_ns, events);
   }
   // With what was said of it.
-  constexpr std::size_t kBytes = sizeof(Attempts::value_type) + 1024;
+  constexpr std::size_t kBytes = sizeof(Attempts::value_type) + 2048;
   if (attempts == nullptr) attempts = attempts_.put(run, context.owner_uid, 0, {});
   if (attempts == nullptr) return;
   if (last == nullptr && !attempts_.charge(run, (attempts->size() + 1) * kBytes)) return;

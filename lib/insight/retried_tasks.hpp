@@ -21,10 +21,12 @@ class RetriedTasks {
     book.scopes().when_gone([this](ScopeId id, ScopeId into) { gone(id, into); });
   }
 
-  /// `ran_out_of_memory`: the kernel killed a process of it for that; more memory may be all that it needs. `said`: the
-  /// finding that it failed; null: there is none.
-  void finished(const TaskFinish& finish, bool ran_out_of_memory, const std::shared_ptr<const FindingDraft>& said,
-                std::vector<Event>& events);
+  /// Findings about the failure of a task. Null: there are none.
+  using Said = std::shared_ptr<const std::vector<FindingDraft>>;
+
+  /// `ran_out_of_memory`: the kernel killed a process of it for that; more memory may be all that it needs. `said`: of
+  /// what failed in it.
+  void finished(const TaskFinish& finish, bool ran_out_of_memory, const Said& said, std::vector<Event>& events);
 
  private:
   void gone(ScopeId run, ScopeId into);
@@ -35,7 +37,7 @@ class RetriedTasks {
     std::optional<std::int32_t> exit_signal;
     Requested requested = {};
     bool ran_out_of_memory = false;
-    std::shared_ptr<const FindingDraft> said = {};
+    Said said = {};
     std::uint64_t count = 1;
   };
 

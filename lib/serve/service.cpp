@@ -218,7 +218,7 @@ void Service::accept_from(Listener& listener) {
 }
 
 void Service::rest(Listener& listener, Clock::time_point until) {
-  listener.rests_until = until;
+  listener.rests_until = std::max(until, listener.rests_until.value_or(until));
   const int fd = listener.socket.get();
   epoll_event event{0, {.u64 = static_cast<std::uint64_t>(fd)}};
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);

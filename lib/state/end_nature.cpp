@@ -18,12 +18,15 @@ constexpr std::uint64_t kBrokenPipeNs = 1'000'000'000;
 constexpr std::uint64_t kBriefCpuNs = 200'000'000;
 constexpr std::uint64_t kBriefChildNs = 2'000'000'000;
 constexpr std::uint64_t kBriefBytes = 65'536;
-/// A usage is longer than most messages of errors.
-constexpr std::uint64_t kUsageBytes = 200;
-/// Who can't execute sends as much, the number of the error, to its parent.
-constexpr std::uint64_t kErrorNumberBytes = 64;
+/// A usage is longer than most messages of errors, and needs no data.
+constexpr std::uint64_t kUsageBytes = 400;
+constexpr std::uint64_t kMostReadBytes = 65'536;
+/// Who can't execute sends the number of the error to its parent; Python with its name.
+constexpr std::uint64_t kLeastErrorBytes = 4;
+constexpr std::uint64_t kMostErrorBytes = 12;
+constexpr std::uint64_t kMostErrorNameBytes = 40;
 /// The loader ends sooner.
-constexpr std::uint64_t kLoaderCpuNs = 20'000'000;
+constexpr std::uint64_t kLoaderCpuNs = 5'000'000;
 constexpr std::int32_t kOfSignal = 128;  ///< A shell's status of a child that signal n ended: 128 + n.
 constexpr std::int32_t kTimedOut = 124;  ///< What timeout(1) ends with when it has ended its child.
 constexpr std::int32_t kCommonStatus = 1;
@@ -32,13 +35,16 @@ constexpr std::int32_t kShellSaysNo = 1;  ///< Of test, command -v and read, whi
 
 constexpr std::array<std::string_view, 12> kShells = {"bash", "rbash", "sh",   "dash", "ash",  "zsh",
                                                       "ksh",  "ksh93", "mksh", "fish", "tcsh", "busybox"};
-/// What runs a command as its child, and ends with its status.
-constexpr std::array<std::string_view, 18> kWrappers = {
-    "env",    "nice",   "timeout", "sudo",    "time", "setsid",    "flock", "nsenter",   "unshare",
-    "strace", "ltrace", "su",      "runuser", "doas", "dumb-init", "tini",  "catatonit", "xargs"};
-
-constexpr std::array<std::string_view, 12> kCleaners = {"kill",  "pkill",  "killall",    "pgrep",  "ps",   "rm",
-                                                        "rmdir", "umount", "fusermount", "logger", "mail", "mailx"};
+/// What runs a command, and ends with its status, or with 127 where there is none.
+constexpr std::array<std::string_view, 30> kWrappers = {
+    "env",     "nice",   "timeout", "sudo",    "time",    "setsid",    "flock",  "nsenter",   "unshare", "strace",
+    "ltrace",  "su",     "runuser", "doas",    "tini",    "catatonit", "xargs",  "dumb-init", "nohup",   "stdbuf",
+    "taskset", "ionice", "chrt",    "setpriv", "prlimit", "setarch",   "chroot", "docker",    "podman",  "conda"};
+constexpr std::array<std::string_view, 39> kCleaners = {
+    "kill", "pkill", "killall", "pgrep",  "ps",        "rm",       "rmdir",   "umount",   "fusermount", "logger",
+    "mail", "mailx", "date",    "sleep",  "echo",      "printf",   "mkdir",   "cp",       "mv",         "touch",
+    "cat",  "tee",   "tail",    "head",   "hostname",  "uname",    "id",      "whoami",   "df",         "du",
+    "free", "ls",    "sync",    "uptime", "systemctl", "basename", "dirname", "readlink", "env"};
 /// Asks what it is, wherever it stands.
 constexpr std::array<std::string_view, 5> kAsking = {"--version", "--help", "-version", "-help", "--usage"};
 /// Asks if it stands last, and little was done: some mean something else by it.
@@ -93,25 +99,28 @@ bool was_asked(const ProcessExit& exit) {
   const Program& program = *exit.process->program;
   if (is_copy(exit) || !program.argv || program.argv->empty() || is_shell(program)) return false;
   const auto& argv = *program.argv;
-  if (std::any_of(argv.begin(), argv.end(), [](const auto& word) { return is_one_of(kAsking, word); })) return true;
+  const Account& account = exit.program.account;
+  const std::uint64_t written = account.written_bytes.value_or(0);
+  if (account.storage_written_bytes.value_or(0) != 0 || written >= kBriefBytes) return false;
+  if (is_one_of(kAsking, argv.back())) return true;
   if (!is_brief(exit)) return false;
   // "samtools sort" alone, too.
   const bool is_bare = argv.size() == 1 || (argv.size() == 2 && is_word(argv[1]));
-  if (is_bare && exit.program.account.written_bytes.value_or(0) >= kUsageBytes) return true;
+  const auto read = account.read_bytes ? account.read_bytes : account.read_at_most_bytes;
+  if (is_bare && written >= kUsageBytes && read && *read < kMostReadBytes) return true;
   return argv.size() <= 3 && is_one_of(kMayAsk, argv.back());
 }
 
-/// Its exec has failed, which its parent knows: it has sent the number of the error there.
+/// Its exec has failed, which its parent knows: it has sent the error there, and has ended as who can't execute does.
 bool never_executed(const ProcessExit& exit) {
-  const bool is_helper = program_name(*exit.process) == "jspawnhelper";
-  if (!(is_copy(exit) || is_helper) || is_shell(*exit.process)) return false;
-  const Account& account = exit.program.account;
-  const std::uint64_t written = account.written_bytes.value_or(0);
-  return written > 0 && written <= kErrorNumberBytes && account.cpu_ns.value_or(kLoaderCpuNs) < kLoaderCpuNs;
+  const std::string name = program_name(*exit.process);
+  if (!(is_copy(exit) || name == "jspawnhelper") || is_shell(*exit.process) || !exit.exit_code) return false;
+  const std::int32_t status = *exit.exit_code;
+  if (status != 255 && status != 253 && status != kNotFound && status != kNotFound - 1) return false;
+  const std::uint64_t written = exit.program.account.written_bytes.value_or(0);
+  if (name.starts_with("python")) return written != 0 && written <= kMostErrorNameBytes;
+  return written >= kLeastErrorBytes && written <= kMostErrorBytes;
 }
-
-/// Some, such as gzip, clean up and send it to themselves again.
-bool is_handed_on(std::int32_t signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
 
 }  // namespace
 
@@ -131,6 +140,11 @@ bool runs_all(const Process& process) {
 
 bool cleans_up(const Process& process) { return is_one_of(kCleaners, program_name(process)); }
 
+bool is_worker(const ProcessExit& exit) {
+  const auto& argv = exit.process->program->argv;
+  return is_copy(exit) || (argv && std::find(argv->begin(), argv->end(), "--multiprocessing-fork") != argv->end());
+}
+
 bool is_brief(const ProcessExit& exit) {
   const Account& account = exit.program.account;
   const bool waited = account.process_ledger && account.process_ledger->child_ns >= kBriefChildNs;
@@ -147,9 +161,9 @@ bool was_at_work(const ProcessExit& exit) {
   const Account& account = exit.program.account;
   if (account.process_ledger) {
     const ProcessLedger& ledger = *account.process_ledger;
-    return ledger.life_ns != 0 && 2 * (ledger.running_ns + ledger.run_queue_ns) >= ledger.life_ns;
+    return ledger.life_ns != 0 && 10 * (ledger.running_ns + ledger.run_queue_ns + ledger.disk_ns) >= 9 * ledger.life_ns;
   }
-  return account.cpu_ns && 2 * *account.cpu_ns >= exit.end_ns - std::min(exit.end_ns, exit.begin_ns);
+  return account.cpu_ns && 10 * *account.cpu_ns >= 9 * (exit.end_ns - std::min(exit.end_ns, exit.begin_ns));
 }
 
 bool same_end(const ProcessExit& parent, const ChildEnd& child) {
@@ -171,8 +185,7 @@ EndNature nature_of(const ProcessExit& exit, bool by_starter, bool by_service_en
     if (*exit.exit_signal == SIGPIPE && (by_itself || exit.exit_signal_sender != "process"))
       return EndNature::kReaderLeft;
     if (by_service_engine) return EndNature::kServiceOver;
-    if (by_starter || (by_itself && is_handed_on(*exit.exit_signal))) return EndNature::kEndedByStarter;
-    return EndNature::kFailure;
+    return by_starter ? EndNature::kEndedByStarter : EndNature::kFailure;
   }
   const bool wrote_in_vain =
       exit.broken_pipe_ns && exit.end_ns - std::min(exit.end_ns, *exit.broken_pipe_ns) <= kBrokenPipeNs;

@@ -27,13 +27,15 @@ bool is_copy(const ProcessExit& exit);
 bool only_wraps(const ProcessExit& exit);
 /// It runs many commands, whatever becomes of each, and shows by its status that some have failed.
 bool runs_all(const Process& process);
-/// What handlers of errors run: it ends, removes or reports something. Neither a cause nor work.
+/// What handlers of errors run: it ends, removes, keeps or reports something. Neither a cause nor work.
 bool cleans_up(const Process& process);
+/// Of a pool of Python: a copy of its parent, or one that is spawned as such.
+bool is_worker(const ProcessExit& exit);
 /// It used little CPU time, wrote little, and waited for no long work of its children.
 bool is_brief(const ProcessExit& exit);
 /// It lacks a shared library: the loader has ended it before it began.
 bool could_not_load(const Process& process, const ProgramAccount& program, std::int32_t exit_code);
-/// A signal ended it on a CPU, or when it waited for one, as for most of its life.
+/// It was on a CPU, waited for one, or for storage, for nearly all of its life.
 bool was_at_work(const ProcessExit& exit);
 
 inline bool ended_well(const ProcessExit& exit) { return !exit.exit_signal && exit.exit_code.value_or(0) == 0; }

@@ -103,9 +103,9 @@ FailureChains::Origin FailureChains::origin_of(const ProcessExit& exit, const st
       nature_of(exit, exit.exit_signal && starter_sent(exit), exit.exit_signal && service_engine_sent(exit));
   origin.killed_at_work =
       origin.nature == EndNature::kEndedByStarter && exit.exit_signal == SIGKILL && was_at_work(exit);
-  origin.by_unknown_parent = origin.nature == EndNature::kEndedByStarter &&
-                             exit.exit_signal_sender_pid == exit.process->parent_pid &&
-                             known_process(*exit.process->parent_pid) == nullptr;
+  origin.by_own_parent = origin.nature == EndNature::kEndedByStarter && is_worker(exit) &&
+                         exit.exit_signal_sender_pid == exit.process->parent_pid &&
+                         known_process(*exit.process->parent_pid) == nullptr;
   origin.what = {exit.process,
                  tag,
                  exit.exit_code,
@@ -237,7 +237,7 @@ void FailureChains::end_at_top(Pending& pending, const ProcessExit& exit) {
     const bool alone = parent_ended || origin.what.passed_on_by.empty();
     if (alone && origin.nature == EndNature::kReaderLeft) {
       decide_(origin.what, Verdict::kReaderHadEnough);
-    } else if (((parent_ended || origin.by_unknown_parent) && origin.nature == EndNature::kEndedByStarter) ||
+    } else if (((parent_ended || origin.by_own_parent) && origin.nature == EndNature::kEndedByStarter) ||
                origin.nature == EndNature::kServiceOver) {
       decide_(origin.what, Verdict::kEndedByItsStarter);
     } else if (!origin.what.status_is_answer && !(parent_ended && origin.nature == EndNature::kAnswer)) {
@@ -299,7 +299,7 @@ void FailureChains::ended(const ProcessExit& exit, bool engine_own, const std::s
   const bool leads =
       self.leads == Leads::kWork || (self.leads == Leads::kInferredTask && living_parent(*exit.process) == nullptr);
   ended_[exit.process->pid % kEndedPlaces] = exit.process;
-  if (!is_brief(exit))
+  if (!cleans_up(*exit.process) && !is_copy(exit))
     if (Known* const parent = living_parent(*exit.process); parent != nullptr && !parent->pending.empty())
       parent->last_work_ns = std::max(parent->last_work_ns, exit.start_ns);
   if (ended_well(exit)) return;
@@ -317,7 +317,7 @@ void FailureChains::ended(const ProcessExit& exit, bool engine_own, const std::s
     Origin& own = pending.origins.back();
     if (own.nature == EndNature::kFailure) {
       decide_(own.what, Verdict::kFailed);
-    } else if (leads && !exit.status_is_answer && own.nature != EndNature::kServiceOver && !own.by_unknown_parent) {
+    } else if (leads && !exit.status_is_answer && own.nature != EndNature::kServiceOver && !own.by_own_parent) {
       fail(own);
     }
   }

@@ -84,8 +84,9 @@ class FailureChains {
   struct Origin {
     FailureOrigin what;
     EndNature nature = EndNature::kFailure;
-    bool killed_at_work = false;     ///< By its starter, which gave it no time to end.
-    bool by_unknown_parent = false;  ///< Ended by its parent, which is not followed, such as the session's own process.
+    bool killed_at_work = false;  ///< By its starter, which gave it no time to end.
+    bool by_own_parent =
+        false;  ///< A worker that the session's own process, which is not followed, has begun and ended.
   };
   /// The end of a child, until its parent has taken its next step.
   struct Pending {
@@ -102,7 +103,7 @@ class FailureChains {
     std::shared_ptr<const Process> process = {};  ///< Null: only that it leads is known so far.
     Leads leads = Leads::kNothing;
     std::uint64_t last_child_ns = 0;    ///< When the last child began, since the first of `pending` ended.
-    std::uint64_t last_work_ns = 0;     ///< When the last child began that has ended and was not brief.
+    std::uint64_t last_work_ns = 0;     ///< When the last child began that has ended and does not clean up.
     std::vector<Pending> pending = {};  ///< The oldest first.
   };
 

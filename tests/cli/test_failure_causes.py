@@ -62,9 +62,17 @@ class Handlers(support.TestCase):
                 self.assertRegex(report["findings"][0]["text"], r"failed: align\.py \(pid \d+\) in it ended with status 3", result.stderr)
                 self.assertIn("s.sh failed (status", report["verdict"])
 
+    def test_an_engine_that_fails_by_itself(self):
+        self.write("snakemake", "import subprocess, sys\nsubprocess.run(['/bin/bash', '-c', 'set -euo pipefail; sort /etc/passwd > o'])\n"
+                                "sys.exit('MissingInputException')\n")
+        self.write("Snakefile", "rule a:\n    output: 'o'\n    shell: 'sort /etc/passwd > {output}'\n")
+        result = self.tracerd("run", "--no-live", "--no-history", "--", PYTHON, "snakemake", "--cores", "1", cwd=self.folder)
+        self.assertRegex(result.stderr, r"\nSnakefile failed \(status 1\) in ")
+
     def test_a_script_that_fails_by_itself_is_its_own_cause(self):
         work = f"{PYTHON} align.py 0"
-        for script in (f"ls nowhere 2> /dev/null\n{work}\nexit 4\n", f"{work}\nexit 4\n"):
+        for script in (f"ls nowhere 2> /dev/null\n{work}\nexit 4\n", f"{work}\nexit 4\n",
+                       "perl -e 'exit 2' x\nsort /dev/null\nif ! grep -q genome failed.log; then exit 4; fi\n"):
             with self.subTest(script=script):
                 _, report = self.first_finding(script)
                 self.assertRegex(report["findings"][0]["text"], r"^run s\.sh failed: s\.sh \(pid \d+\) in it ended with status 4")
@@ -94,8 +102,12 @@ class NoFailures(support.TestCase):
                 self.assert_none("bash", "-c", script)
 
     def test_one_that_fails_with_arguments_is_no_question(self):
-        result, report = self.report("bash", "-c", "perl -e 'exit 1' in.bam; true")
-        self.assertEqual(report["failures_seen"], 1, result.stderr)
+        for script in ("perl -e 'exit 1' in.bam; true", "perl -e 'exit 1' -- --version 2; true", f"{PYTHON} fork.py; true"):
+            with self.subTest(script=script):
+                self.write("fork.py", "import multiprocessing, sys\nif __name__ == '__main__':\n"
+                                      "    p = multiprocessing.Process(target=sys.exit, args=('no input',)); p.start(); p.join()\n")
+                result, report = self.report("bash", "-c", script)
+                self.assertEqual(report["failures_seen"], 1, result.stderr)
 
     def test_an_exec_that_fails_and_is_caught(self):
         self.write("opt.py", "import subprocess\ntry: subprocess.run(['pigz-nope'])\nexcept FileNotFoundError: pass\n")
@@ -112,11 +124,6 @@ class NoFailures(support.TestCase):
 
     def test_a_server_that_a_script_ends(self):
         self.assert_none("bash", "-c", "sleep 60 & P=$!; sleep 0.2; kill -9 $P; wait $P 2> /dev/null; true")
-
-    def test_a_signal_that_is_handed_on(self):
-        tidy = self.write("tidy.py", "import os, signal, time\ndef end(*_):\n    signal.signal(15, signal.SIG_DFL); os.kill(os.getpid(), 15)\n"
-                                     "signal.signal(15, end); time.sleep(60)\n")
-        self.assert_none("bash", "-c", f"{PYTHON} {tidy} & P=$!; sleep 0.5; kill $P; wait $P 2> /dev/null; true")
 
 
 class Told(support.TestCase):
@@ -155,6 +162,13 @@ class Told(support.TestCase):
         self.assertNotIn("was not found", result.stderr)
         result = self.tracerd("run", "--no-live", "--no-history", "--step", "sort", "--", "bash", "-c", "no-such-tool; true", cwd=self.folder)
         self.assertRegex(result.stderr, r"bash -c \(pid \d+\) ran a command that was not found")
+
+    def test_who_runs_a_command_that_is_not_there(self):
+        for wrapper in ("nohup", "stdbuf -oL", "taskset -c 0", "env"):
+            with self.subTest(wrapper=wrapper):
+                result = self.run_script(f"{wrapper} no-such-tool 2> /dev/null; true")
+                self.assertNotIn("could not start", result.stderr)
+                self.assertIn("ran a command that was not found", result.stderr)
 
     def test_a_status_above_128_is_explained(self):
         result = self.run_script("set -e; perl -e 'exit 137' x; true")

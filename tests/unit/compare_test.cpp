@@ -29,6 +29,7 @@ class Trace {
     finish.begin_ns = kSecond;
     finish.time_ns = finish.end_ns = (1 + wall_s) * kSecond;
     finish.exit_code = exit_code;
+    finish.totals.failed = exit_code == 0 ? 0 : 1;
     TaskLedger ledger;
     ledger.wall_ns = wall_s * kSecond;
     ledger.computing_ns = ledger.computing_at_most_ns = std::min<std::uint64_t>(wall_s, 10) * kSecond;
@@ -41,6 +42,7 @@ class Trace {
     run.begin_ns = kSecond;
     run.end_ns = (1 + wall_s) * kSecond;
     run.exit_code = exit_code;
+    run.totals.failed = exit_code == 0 ? 0 : 1;
     trace_.add(Event(run));
     ComparedSide side = trace_.side();
     side.wall_ns = static_cast<double>(wall_s * kSecond);

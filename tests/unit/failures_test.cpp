@@ -77,6 +77,7 @@ class Story {
     exit.program.end_ns = exit.end_ns;
     exit.begin_ns = exit.start_ns;
     exit.program.account.written_bytes = how.written;
+    exit.program.account.read_bytes = 0;
     if (how.cpu_ms) exit.program.account.cpu_ns = *how.cpu_ms * 1'000'000;
     summary_.add(exit);
   }
@@ -462,8 +463,8 @@ TEST_CASE("who ends with a status of its own soon after a failure passes it on, 
     Story story = script();
     story.begin({.pid = 11, .parent = 10, .exe = "/usr/bin/align", .start = 1});
     story.end(11, {.at = 5, .status = 3});
-    story.begin({.pid = 12, .parent = 10, .exe = "/usr/bin/date", .start = 6});
-    story.end(12, {.at = 8, .cpu_ms = cpu_ms});
+    story.begin({.pid = 12, .parent = 10, .exe = since, .start = 6});
+    story.end(12, {.at = 8});
     story.end(10, {.at = at, .status = 1});
     CHECK(story.failed() == expected);
     const Failure& failure = story.summary().failures()[0];
@@ -513,12 +514,14 @@ TEST_CASE("who is asked for its version or usage has not failed") {
 }
 
 TEST_CASE("who only tried to execute has not failed if its parent knows and goes on") {
-  for (const auto& [written, fails] : {std::pair{4u, false}, {0u, true}, {500u, true}}) {
+  for (const auto& [status, written, fails] :
+       {std::tuple{255, 4u, false}, {127, 8u, false}, {255, 0u, true}, {255, 16u, true}, {3, 4u, true}}) {
+    CAPTURE(status);
     CAPTURE(written);
     Story story;
     story.begin({.pid = 10, .exe = "/usr/bin/perl", .start = 0});
     story.begin({.pid = 11, .parent = 10, .exe = "/usr/bin/perl", .start = 1, .executed = false});
-    story.end(11, {.at = 2, .status = 255, .written = written, .cpu_ms = 1});
+    story.end(11, {.at = 2, .status = status, .written = written, .cpu_ms = 1});
     story.end(10, {.at = 900});
     CHECK(story.failed() == (fails ? Words{"perl"} : Words{}));
   }

@@ -431,6 +431,7 @@ TEST_CASE("a task that failed is not compared, and does not become usual") {
     for (std::uint64_t i = 0; i < 20; ++i) {
       TaskFinish failed = finish(100 + i, kSecond);
       failed.exit_code = 1;
+      failed.totals.failed = 1;
       add(Event(failed));
     }
   });

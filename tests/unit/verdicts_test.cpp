@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -52,7 +53,7 @@ RunFinish run(std::optional<std::int32_t> status, std::optional<std::int32_t> si
 
 }  // namespace
 
-TEST_CASE("the verdict counts tasks once, whatever their attempts, and those that a shell began not at all") {
+TEST_CASE("the verdict counts tasks once, whatever their attempts") {
   Verdicts verdicts;
   CHECK(verdicts.text({}).empty());
   verdicts.add(task(10, "ALIGN (S1)", 0));
@@ -62,7 +63,6 @@ TEST_CASE("the verdict counts tasks once, whatever their attempts, and those tha
   CHECK(verdicts.succeeded_later(*task(11, "STATS (S1)", 137).context));
   CHECK_FALSE(verdicts.succeeded_later(*task(12, "STATS (S1)", 0, 2).context));
   verdicts.add(task(13, "QC (S1)", 2));
-  verdicts.add(task(14, "zcat", 0, 1, "shell"));
   verdicts.add(run(0));
   CHECK(verdicts.text({}) == "main.nf succeeded (status 0) in 32.0 s: 3 tasks, 1 ok, 1 retried and then ok, 1 ignored");
   Finding finding;
@@ -73,6 +73,18 @@ TEST_CASE("the verdict counts tasks once, whatever their attempts, and those tha
   CHECK(verdicts.text({finding}).ends_with("1 ignored; 1 failed silently"));
   finding.context = task(13, "QC (S1)", 2).context;
   CHECK(verdicts.text({finding}).ends_with("1 ignored"));
+}
+
+TEST_CASE("scripts that a script began count if they took a fifth of its time") {
+  for (const auto& [without_s, expected] : {std::pair{30u, "main.nf succeeded (status 0) in 32.0 s"},
+                                            {10u, "main.nf succeeded (status 0) in 32.0 s: 1 task, 1 ok"}}) {
+    Verdicts verdicts;
+    verdicts.add(task(14, "qc.sh", 0, 1, "shell"));
+    RunFinish finish = run(0);
+    finish.without_task_ns = without_s * kSecond;
+    verdicts.add(finish);
+    CHECK(verdicts.text({}) == expected);
+  }
 }
 
 TEST_CASE("the verdict of a run that failed, was ended, or whose end nobody saw") {

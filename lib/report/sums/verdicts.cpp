@@ -31,9 +31,11 @@ std::uint64_t Verdicts::name_of(const Context& task) {
 
 void Verdicts::add(const TaskFinish& finish) {
   const Context& context = *finish.context;
-  if (!context.task_key || context.engine == "shell" || count_ > Summary::kMostTasks) return;
+  if (!context.task_key || count_ > Summary::kMostTasks) return;
   const auto failed = finish.failed();
-  const auto [known, is_new] = tasks_[run_key_of(context)].try_emplace(name_of(context));
+  Tasks& of_run = tasks_[run_key_of(context)];
+  of_run.counted.saw_task(context);
+  const auto [known, is_new] = of_run.by_name.try_emplace(name_of(context));
   count_ += is_new ? 1 : 0;
   Task& task = known->second;
   task.has_failed |= failed.value_or(false);
@@ -52,31 +54,37 @@ void Verdicts::add(const RunFinish& finish) {
   if (name.empty()) name = context.engine.value_or("the run");
   runs_[*context.run_key] = {std::move(name), finish.end_ns - std::min(finish.end_ns, finish.begin_ns),
                              finish.exit_code, finish.exit_signal};
+  tasks_[*context.run_key].counted.finished(finish);
   ended_well_[*context.run_key] = finish.failed() == false;
 }
 
 bool Verdicts::succeeded_later(const Context& task) const {
   if (!task.task_key) return false;
-  const auto names = tasks_.find(run_key_of(task));
-  if (names == tasks_.end()) return false;
-  const auto known = names->second.find(name_of(task));
-  return known != names->second.end() && known->second.last == End::kOk &&
-         known->second.attempt > task.attempt.value_or(1);
+  const auto of_run = tasks_.find(run_key_of(task));
+  if (of_run == tasks_.end()) return false;
+  const auto& names = of_run->second.by_name;
+  const auto known = names.find(name_of(task));
+  return known != names.end() && known->second.last == End::kOk && known->second.attempt > task.attempt.value_or(1);
 }
 
 void Verdicts::put_tasks(std::string& out, bool all_succeeded) const {
-  if (count_ == 0 || count_ > Summary::kMostTasks) return;
+  if (count_ > Summary::kMostTasks) return;
+  std::size_t all = 0;
   std::size_t ok = 0;
   std::size_t retried = 0;
   std::size_t failed = 0;
   std::size_t unknown = 0;
-  for (const auto& [run, names] : tasks_)
-    for (const auto& [name, task] : names) {
+  for (const auto& [run, tasks] : tasks_) {
+    if (!tasks.counted.count()) continue;
+    all += tasks.by_name.size();
+    for (const auto& [name, task] : tasks.by_name) {
       if (task.last == End::kUnknown) ++unknown;
       if (task.last == End::kFailed) ++failed;
       if (task.last == End::kOk) ++(task.has_failed ? retried : ok);
     }
-  out += fmt::format(": {} {}", count_, count_ == 1 ? "task" : "tasks");
+  }
+  if (all == 0) return;
+  out += fmt::format(": {} {}", all, all == 1 ? "task" : "tasks");
   const auto put = [&out](std::size_t count, const char* what) {
     if (count != 0) out += fmt::format(", {} {}", count, what);
   };

@@ -10,10 +10,12 @@
 
 #include <tracer/event.hpp>
 
+#include "state/counted_tasks.hpp"
+
 namespace tracer::internal {
 
-/// Whether runs have succeeded, and what has become of their tasks. Tasks of scripts, that a shell began by itself, do
-/// not count. Bounded: by Summary::kMostTasks; from there on nothing is said of tasks.
+/// Whether runs have succeeded, and what has become of their tasks that count. Bounded: by Summary::kMostTasks; from
+/// there on nothing is said of tasks.
 class Verdicts {
  public:
   void add(const TaskFinish& finish);
@@ -38,12 +40,15 @@ class Verdicts {
     std::optional<std::int32_t> exit_code;
     std::optional<std::int32_t> exit_signal;
   };
-  using Names = std::map<std::uint64_t, Task>;  ///< By the hash of their names.
+  struct Tasks {
+    std::map<std::uint64_t, Task> by_name = {};  ///< By the hash of their names.
+    CountedTasks counted = {};
+  };
 
   static std::uint64_t name_of(const Context& task);
   void put_tasks(std::string& out, bool all_succeeded) const;
 
-  std::map<Key, Names> tasks_;  ///< By their run; a key of 0: of none.
+  std::map<Key, Tasks> tasks_;  ///< By their run; a key of 0: of none.
   std::map<Key, Run> runs_;
   std::map<Key, bool> ended_well_;  ///< Runs and tasks.
   std::size_t count_ = 0;           ///< Of tasks.
