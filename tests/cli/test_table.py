@@ -16,7 +16,7 @@ class Table(support.TestCase):
 
     def test_bars_and_words_say_where_time_went(self):
         result = self.tracerd("run", "--", "sh", "-c", "exec sleep 0.3")
-        row = next(line for line in result.stderr.splitlines() if line.startswith("sleep "))
+        row = next(line for line in result.stderr.splitlines() if line.startswith("sleep  "))
         self.assertRegex(row, r" [█▒]{0,3}░{5,8} sleep \d+ %")
         self.assertIn("█ running on a CPU", result.stderr)
         busy = self.tracerd("run", "--", "sh", "-c", self.BUSY)
@@ -27,7 +27,7 @@ class Table(support.TestCase):
         for locale in ({"LC_ALL": "C"}, {"LC_ALL": "", "LANG": "C", "LC_CTYPE": ""}):
             result = self.tracerd("run", "--", "sh", "-c", "exec sleep 0.3", "é", env=os.environ | locale)
             self.assertTrue(result.stderr.isascii(), result.stderr)
-            row = next(line for line in result.stderr.splitlines() if line.startswith("sleep "))
+            row = next(line for line in result.stderr.splitlines() if line.startswith("sleep  "))
             self.assertRegex(row, r" [^ .]{0,3}\.{5,8} sleep \d+ %")
             self.assertIn("# running on a CPU", result.stderr)
 
@@ -72,7 +72,7 @@ class Table(support.TestCase):
 
     def test_recipes_that_begin_alike_are_called_by_what_tells_them_apart(self):
         with open(self.path("Makefile"), "w", encoding="ascii") as file:
-            file.write("all: t1.o t2.o t3.o\n%.o:\n\t@sleep 0.1; head -c 1000 /usr/share/common-licenses/GPL-3 > $@\n")
+            file.write(".PHONY: all\nall: t1.o t2.o t3.o\n%.o:\n\t@sleep 0.1; head -c 1000 /usr/share/common-licenses/GPL-3 > $@\n")
         result = self.tracerd("run", "--", "make", "-s", "-j3", "-C", self.folder)
         for target in ("t1.o", "t2.o", "t3.o"):
             self.assertRegex(result.stderr, rf"(?m)^  make: sleep … {target}  ", result.stderr)
