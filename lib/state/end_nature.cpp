@@ -40,11 +40,12 @@ constexpr std::array<std::string_view, 30> kWrappers = {
     "env",     "nice",   "timeout", "sudo",    "time",    "setsid",    "flock",  "nsenter",   "unshare", "strace",
     "ltrace",  "su",     "runuser", "doas",    "tini",    "catatonit", "xargs",  "dumb-init", "nohup",   "stdbuf",
     "taskset", "ionice", "chrt",    "setpriv", "prlimit", "setarch",   "chroot", "docker",    "podman",  "conda"};
-constexpr std::array<std::string_view, 39> kCleaners = {
-    "kill", "pkill", "killall", "pgrep",  "ps",        "rm",       "rmdir",   "umount",   "fusermount", "logger",
-    "mail", "mailx", "date",    "sleep",  "echo",      "printf",   "mkdir",   "cp",       "mv",         "touch",
-    "cat",  "tee",   "tail",    "head",   "hostname",  "uname",    "id",      "whoami",   "df",         "du",
-    "free", "ls",    "sync",    "uptime", "systemctl", "basename", "dirname", "readlink", "env"};
+constexpr std::array<std::string_view, 12> kEnders = {"kill",  "pkill",  "killall",    "pgrep",  "ps",   "rm",
+                                                      "rmdir", "umount", "fusermount", "logger", "mail", "mailx"};
+constexpr std::array<std::string_view, 27> kReporters = {
+    "date", "sleep", "echo", "printf",   "mkdir",     "cp",       "mv",      "touch",    "cat",
+    "tee",  "tail",  "head", "hostname", "uname",     "id",       "whoami",  "df",       "du",
+    "free", "ls",    "sync", "uptime",   "systemctl", "basename", "dirname", "readlink", "env"};
 /// Asks what it is, wherever it stands.
 constexpr std::array<std::string_view, 5> kAsking = {"--version", "--help", "-version", "-help", "--usage"};
 /// Asks if it stands last, and little was done: some mean something else by it.
@@ -138,7 +139,9 @@ bool runs_all(const Process& process) {
   return program_name(process) == "xargs" || process.program->tool.value_or("").starts_with("parallel");
 }
 
-bool cleans_up(const Process& process) { return is_one_of(kCleaners, program_name(process)); }
+bool ends_others(const Process& process) { return is_one_of(kEnders, program_name(process)); }
+
+bool cleans_up(const Process& process) { return ends_others(process) || is_one_of(kReporters, program_name(process)); }
 
 bool is_worker(const ProcessExit& exit) {
   const auto& argv = exit.process->program->argv;

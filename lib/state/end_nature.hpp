@@ -27,8 +27,10 @@ bool is_copy(const ProcessExit& exit);
 bool only_wraps(const ProcessExit& exit);
 /// It runs many commands, whatever becomes of each, and shows by its status that some have failed.
 bool runs_all(const Process& process);
-/// What handlers of errors run: it ends, removes, keeps or reports something. Neither a cause nor work.
+/// What handlers of errors run: it ends, removes, keeps or reports something. No work.
 bool cleans_up(const Process& process);
+/// Of these, what ends or removes something: it is no cause, either.
+bool ends_others(const Process& process);
 /// Of a pool of Python: a copy of its parent, or one that is spawned as such.
 bool is_worker(const ProcessExit& exit);
 /// It used little CPU time, wrote little, and waited for no long work of its children.

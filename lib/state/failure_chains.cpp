@@ -170,16 +170,19 @@ const FailureChains::Pending* FailureChains::cause_of(const Known& parent, const
     return same_end(exit, each.end) &&
            (ago_ns(each) <= kSoonNs || runs_all(*exit.process) || (waited && !is_common(exit)));
   };
-  if (const Pending* found = last([&](const Pending& each) { return !each.cleans_up && passes_on(each); }))
+  if (const Pending* found = last([&](const Pending& each) { return !each.ends_others && passes_on(each); }))
     return found;
   // A handler reports it by another one: since then nothing was done but to clean up.
   const std::uint64_t soon_ns = is_shell(*exit.process) ? kSoonNs : kAtOnceNs;
   const auto handles = [&](const Pending& each) {
-    return !each.cleans_up && has_failure(each.origins) && ago_ns(each) <= soon_ns &&
+    return !each.ends_others && has_failure(each.origins) && ago_ns(each) <= soon_ns &&
            parent.last_work_ns <= each.end_ns;
   };
-  if (!exit.exit_signal && !ended_well(exit))
+  if (!exit.exit_signal && !ended_well(exit)) {
+    const auto worked = [&](const Pending& each) { return !each.cleans_up && handles(each); };
+    if (const Pending* found = last(worked)) return found;
     if (const Pending* found = last(handles)) return found;
+  }
   return last(passes_on);
 }
 
@@ -194,7 +197,7 @@ std::vector<FailureChains::Origin> FailureChains::settle(Known& parent, const Pr
   for (Pending& each : parent.pending) {
     // Those that ran beside the last one: of a pipe, or workers.
     const bool counts = runs_all(*exit.process) || each.end_ns >= (last != nullptr ? last->start_ns : 0);
-    if (last != nullptr && counts && (&each == last || (!each.cleans_up && same_end(exit, each.end)))) {
+    if (last != nullptr && counts && (&each == last || (!each.ends_others && same_end(exit, each.end)))) {
       for (Origin& origin : each.origins) {
         if (passed.size() >= kMostOrigins) break;
         passed.push_back(std::move(origin));
@@ -306,7 +309,8 @@ void FailureChains::ended(const ProcessExit& exit, bool engine_own, const std::s
   Pending pending{exit.start_ns,
                   exit.end_ns,
                   {exit.exit_code, exit.exit_signal, exit.exit_signal_sender_pid},
-                  cleans_up(*exit.process)};
+                  cleans_up(*exit.process),
+                  ends_others(*exit.process)};
   if (!origins.empty()) {
     pass_on(origins, exit, leads || (engine_own && !only_wraps(exit)));
     pending.origins = std::move(origins);

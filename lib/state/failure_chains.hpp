@@ -94,6 +94,7 @@ class FailureChains {
     std::uint64_t end_ns = 0;
     ChildEnd end = {};
     bool cleans_up = false;
+    bool ends_others = false;
     std::vector<Origin> origins = {};            ///< Never empty.
     std::shared_ptr<const Process> parent = {};  ///< With the program that it had then.
   };
