@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How the end of a process, task or run is put into words.
+/// How the end of a process, task or run is put into words and statuses.
 #pragma once
 
 #include <signal.h>
@@ -11,6 +11,9 @@
 #include <fmt/format.h>
 
 namespace tracer::internal {
+
+/// A shell's status of a child that signal n ended: 128 + n.
+inline constexpr std::int32_t kOfSignal = 128;
 
 inline std::string signal_name(std::int32_t signal) {
   const char* name = ::sigabbrev_np(signal);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shell_text.hpp"
 #include "base/text.hpp"
 
 namespace tracer::internal {
@@ -23,33 +24,13 @@ std::string joined_words(std::string text, const std::vector<std::string>& words
   return text.substr(0, end);
 }
 
-/// Where the script is: the first word that is neither an option nor the value of one ("-eu -o pipefail -c SCRIPT").
-/// 0: there is none.
-std::size_t script_in(const std::vector<std::string>& words) {
-  bool has_script = false;
-  std::size_t i = 1;
-  while (i < words.size() && words[i].size() > 1 && (words[i].front() == '-' || words[i].front() == '+')) {
-    const std::string& option = words[i++];
-    if (option == "--") break;
-    const bool is_long = option.starts_with("--");
-    has_script = has_script || (!is_long && option.front() == '-' && option.find('c') != std::string::npos);
-    const auto takes_value = [](char letter) { return letter == 'o' || letter == 'O'; };
-    if (is_long) {
-      i += option == "--rcfile" || option == "--init-file" ? 1 : 0;
-    } else {
-      i += static_cast<std::size_t>(std::count_if(option.begin(), option.end(), takes_value));
-    }
-  }
-  return has_script && i < words.size() ? i : 0;
-}
-
 }  // namespace
 
 std::string command_name(const Program& program) {
   const std::string tool = program.tool.value_or("");
   if (!program.argv || program.argv->empty()) return tool;
   const std::vector<std::string>& words = *program.argv;
-  if (const std::size_t script = tool.ends_with(" -c") ? script_in(words) : 0; script != 0)
+  if (const std::size_t script = tool.ends_with(" -c") ? shell_text_in(words) : 0; script != 0)
     return joined_words("", words, script);
   // Interpreters and their options stand before the word that the tool is called by.
   const std::string name = tool.substr(0, tool.find(' '));

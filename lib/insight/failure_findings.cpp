@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 
 #include "base/declared_task.hpp"
+#include "base/end_words.hpp"
 #include "base/event_schema.hpp"
 #include "base/heap_bytes.hpp"
 #include "base/text.hpp"
 #include "base/tool_name.hpp"
-#include "base/end_words.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -55,8 +55,6 @@ std::string called_as(const Process& process) {
   }
   return called;
 }
-
-constexpr std::int32_t kOfSignal = 128;  ///< A shell's status of a child that signal n ended: 128 + n.
 
 /// Some, such as Python and shells, clean up and send it to themselves again.
 bool is_interrupt(const FailureOrigin& origin) {
@@ -121,7 +119,7 @@ bool is_crash(std::int32_t signal) {
   }
 }
 
-bool is_scheduler(std::string_view tool) {
+bool is_batch_daemon(std::string_view tool) {
   for (const std::string_view known :
        {"slurmstepd", "slurmd", "pbs_mom", "sge_execd", "sge_shepherd", "condor_starter", "lsf_sbatchd", "sbatchd"})
     if (tool == known) return true;
@@ -131,7 +129,7 @@ bool is_scheduler(std::string_view tool) {
 std::string_view killer_code(const FailureOrigin& origin) {
   const std::string sender = origin.sender_process ? program_of(*origin.sender_process) : std::string();
   if (sender == "timeout") return "killed_by_timeout";
-  if (is_scheduler(sender)) return "killed_by_scheduler";
+  if (is_batch_daemon(sender)) return "killed_by_scheduler";
   if (origin.sender_process && origin.sender_process->context->engine_own) return "killed_by_engine";
   // What belongs to the run ends its own as it likes.
   return origin.ended_by_starter ? std::string_view() : "killed_by_user";

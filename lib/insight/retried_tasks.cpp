@@ -5,13 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "base/key_hash.hpp"
 #include "base/end_words.hpp"
+#include "context/attempts.hpp"
 
 namespace tracer::internal {
 namespace {
-
-constexpr std::int32_t kOfSignal = 128;
 
 /// A limit of memory or time ends a task in these ways.
 bool may_be_a_limit(const std::optional<std::int32_t>& exit_code, const std::optional<std::int32_t>& exit_signal) {
@@ -51,12 +49,7 @@ void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, co
                             std::vector<Event>& events) {
   const Context& context = *finish.context;
   if (!context.run_key || !(context.task || context.task_id)) return;
-  // Attempts of one task have the same name, and not always the same id. A run may hold tasks of several users.
-  const auto name = static_cast<std::uint64_t>(KeyHash()
-                                                   .add(std::to_string(context.owner_uid.value_or(0)))
-                                                   .add_known(context.step)
-                                                   .add(context.task.value_or(context.task_id.value_or("")))
-                                                   .key());
+  const std::uint64_t name = attempts_hash(context);
   const ScopeId run = book_.scopes().id_of(context, true);
   if (run == ScopeId::kNone) return;
   Attempts* attempts = attempts_.find(run);

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
 
+#include "base/end_words.hpp"
+#include "base/shell_text.hpp"
 #include "base/text.hpp"
 
 namespace tracer::internal {
@@ -27,7 +28,6 @@ constexpr std::uint64_t kMostErrorBytes = 12;
 constexpr std::uint64_t kMostErrorNameBytes = 40;
 /// The loader ends sooner.
 constexpr std::uint64_t kLoaderCpuNs = 5'000'000;
-constexpr std::int32_t kOfSignal = 128;  ///< A shell's status of a child that signal n ended: 128 + n.
 constexpr std::int32_t kTimedOut = 124;  ///< What timeout(1) ends with when it has ended its child.
 constexpr std::int32_t kCommonStatus = 1;
 constexpr std::int32_t kNotFound = 127;
@@ -56,32 +56,22 @@ bool is_one_of(const std::array<std::string_view, N>& names, std::string_view na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::string program_name(const Program& program) {
-  if (program.exe) return std::string(base_name(*program.exe));
-  return program.comm.value_or("");
+std::string_view program_name(const Program& program) {
+  if (program.exe) return base_name(*program.exe);
+  return program.comm ? std::string_view(*program.comm) : std::string_view();
 }
-std::string program_name(const Process& process) { return program_name(*process.program); }
+std::string_view program_name(const Process& process) { return program_name(*process.program); }
 
 /// A shell whose program text is in its arguments.
 bool runs_text(const Process& process) {
-  if (!process.program->argv || !is_shell(process)) return false;
-  bool value_follows = false;
-  for (std::size_t i = 1; i < process.program->argv->size(); ++i) {
-    const std::string& word = (*process.program->argv)[i];
-    if (std::exchange(value_follows, false)) continue;
-    if (word.size() < 2 || (word[0] != '-' && word[0] != '+') || word == "--") return false;
-    if (word[1] == '-') continue;
-    if (word.find('c') != std::string::npos && word[0] == '-') return true;
-    value_follows = word.back() == 'o' || word.back() == 'O';
-  }
-  return false;
+  return process.program->argv && is_shell(process) && shell_text_in(*process.program->argv) != 0;
 }
 
 /// Is its status one of its own for a child that ended like this one?
 bool sums_up(const ProcessExit& parent, const ChildEnd& child) {
   if (!parent.exit_code || *parent.exit_code == 0) return false;
   const std::int32_t status = *parent.exit_code;
-  const std::string name = program_name(*parent.process);
+  const std::string_view name = program_name(*parent.process);
   if (name == "make" || name == "gmake") return status == 2;
   if (name == "ninja") return status == 1;
   if (!runs_all(*parent.process)) return false;
@@ -114,7 +104,7 @@ bool was_asked(const ProcessExit& exit) {
 
 /// Its exec has failed, which its parent knows: it has sent the error there, and has ended as who can't execute does.
 bool never_executed(const ProcessExit& exit) {
-  const std::string name = program_name(*exit.process);
+  const std::string_view name = program_name(*exit.process);
   if (!(is_copy(exit) || name == "jspawnhelper") || is_shell(*exit.process) || !exit.exit_code) return false;
   const std::int32_t status = *exit.exit_code;
   if (status != 255 && status != 253 && status != kNotFound && status != kNotFound - 1) return false;

@@ -302,8 +302,8 @@ void FailureChains::ended(const ProcessExit& exit, bool engine_own, const std::s
   const bool leads =
       self.leads == Leads::kWork || (self.leads == Leads::kInferredTask && living_parent(*exit.process) == nullptr);
   ended_[exit.process->pid % kEndedPlaces] = exit.process;
-  if (!cleans_up(*exit.process) && !is_copy(exit))
-    if (Known* const parent = living_parent(*exit.process); parent != nullptr && !parent->pending.empty())
+  if (Known* const parent = living_parent(*exit.process); parent != nullptr && !parent->pending.empty())
+    if (!cleans_up(*exit.process) && !is_copy(exit))
       parent->last_work_ns = std::max(parent->last_work_ns, exit.start_ns);
   if (ended_well(exit)) return;
   Pending pending{exit.start_ns,

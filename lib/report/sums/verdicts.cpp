@@ -9,8 +9,8 @@
 #include <tracer/summary.hpp>
 
 #include "base/end_words.hpp"
-#include "base/key_hash.hpp"
 #include "base/quantities.hpp"
+#include "context/attempts.hpp"
 #include "context/task_name.hpp"
 
 namespace tracer::internal {
@@ -20,22 +20,13 @@ Key run_key_of(const Context& context) { return context.run_key.value_or(Key{});
 
 }  // namespace
 
-std::uint64_t Verdicts::name_of(const Context& task) {
-  const bool is_named = task.task || task.task_id;
-  return static_cast<std::uint64_t>(KeyHash()
-                                        .add_known(task.step)
-                                        .add(task.task.value_or(task.task_id.value_or("")))
-                                        .add(is_named ? "" : to_string(*task.task_key))
-                                        .key());
-}
-
 void Verdicts::add(const TaskFinish& finish) {
   const Context& context = *finish.context;
   if (!context.task_key || count_ > Summary::kMostTasks) return;
   const auto failed = finish.failed();
   Tasks& of_run = tasks_[run_key_of(context)];
   of_run.counted.saw_task(context);
-  const auto [known, is_new] = of_run.by_name.try_emplace(name_of(context));
+  const auto [known, is_new] = of_run.by_name.try_emplace(attempts_hash(context));
   count_ += is_new ? 1 : 0;
   Task& task = known->second;
   task.has_failed |= failed.value_or(false);
@@ -63,7 +54,7 @@ bool Verdicts::succeeded_later(const Context& task) const {
   const auto of_run = tasks_.find(run_key_of(task));
   if (of_run == tasks_.end()) return false;
   const auto& names = of_run->second.by_name;
-  const auto known = names.find(name_of(task));
+  const auto known = names.find(attempts_hash(task));
   return known != names.end() && known->second.last == End::kOk && known->second.attempt > task.attempt.value_or(1);
 }
 

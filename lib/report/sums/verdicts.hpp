@@ -41,11 +41,10 @@ class Verdicts {
     std::optional<std::int32_t> exit_signal;
   };
   struct Tasks {
-    std::map<std::uint64_t, Task> by_name = {};  ///< By the hash of their names.
+    std::map<std::uint64_t, Task> by_name = {};  ///< By attempts_hash().
     CountedTasks counted = {};
   };
 
-  static std::uint64_t name_of(const Context& task);
   void put_tasks(std::string& out, bool all_succeeded) const;
 
   std::map<Key, Tasks> tasks_;  ///< By their run; a key of 0: of none.
