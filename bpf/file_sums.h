@@ -55,11 +55,40 @@ static __always_inline void fill_key(struct tracer_file_key *key, const struct t
 	key->user = acting_user(process);
 }
 
+const volatile __u64 own_seed = 0; /* random, so that what is made of a handle does not tell it */
+
+/*
+ * Device numbers are given again, and an overlay on a fresh tmpfs has the inode numbers of the one before: the root of
+ * the file system tells them apart. Others do so by the generation of each inode.
+ */
+static __noinline __u32 overlay_generation(struct inode *inode)
+{
+	__u64 root = (__u64)BPF_CORE_READ(inode, i_sb, s_root);
+
+	return ((root ^ own_seed) * 0x9e3779b97f4a7c15ULL >> 32) ^ BPF_CORE_READ(inode, i_generation);
+}
+
 static __always_inline void fill_file_key(struct tracer_file_key *key, const struct tracer_process *process,
 					  struct inode *inode)
 {
+	bool is_overlay = BPF_CORE_READ(inode, i_sb, s_magic) == OVERLAYFS_SUPER_MAGIC;
+
 	fill_key(key, process, BPF_CORE_READ(inode, i_ino), BPF_CORE_READ(inode, i_sb, s_dev),
-		 BPF_CORE_READ(inode, i_generation));
+		 is_overlay ? overlay_generation(inode) : BPF_CORE_READ(inode, i_generation));
+}
+
+/* By the wall clock. */
+static __noinline __u64 modified_ns(struct inode *inode)
+{
+	if (bpf_core_field_exists(inode->i_mtime_sec))
+		return BPF_CORE_READ(inode, i_mtime_sec) * 1000000000ULL + BPF_CORE_READ(inode, i_mtime_nsec);
+	if (bpf_core_field_exists(((struct inode___before_6_11 *)inode)->__i_mtime)) {
+		struct inode___before_6_11 *before = (void *)inode;
+		return BPF_CORE_READ(before, __i_mtime.tv_sec) * 1000000000ULL +
+		       BPF_CORE_READ(before, __i_mtime.tv_nsec);
+	}
+	struct inode___before_6_7 *before = (void *)inode;
+	return BPF_CORE_READ(before, i_mtime.tv_sec) * 1000000000ULL + BPF_CORE_READ(before, i_mtime.tv_nsec);
 }
 
 /* One bit is set for each of them: most of the others are known by theirs, without a hash. */

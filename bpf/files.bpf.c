@@ -21,6 +21,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct tracer_opened_file {
 	__u64 opened_ns;
 	__u64 inode; /* the kernel's handle of it: where another's open was not seen, it is another as a rule */
+	__u64 empties;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -50,20 +51,63 @@ static __always_inline bool is_noise(struct file *file, struct inode *inode, con
 	return is_noise_magic(inode->i_sb->s_magic) || (!(file->f_mode & FMODE_CREATED) && is_known_noise(key, place));
 }
 
-/* Its name is gone, though it was open. */
-static __always_inline bool is_unlinked(struct dentry *entry, struct inode *inode)
+#define MOST_NAMES 4 /* that are looked at for one that a file still has */
+
+/*
+ * The name that a file has, where that by which it was opened is gone: another link, or the one that a file without a
+ * name was given. A number, as no typed pointer leads there. 0: it has none, or the kernel does not hold it.
+ */
+static __noinline __u64 other_name(struct inode *inode)
 {
-	return entry->d_inode != inode || !entry->d_hash.pprev;
+	struct hlist_node *alias = BPF_CORE_READ(inode, i_dentry.first);
+
+	if (!BPF_CORE_READ(inode, i_nlink))
+		return 0;
+	for (int i = 0; i < MOST_NAMES && alias; i++) {
+		struct dentry *entry = (void *)alias - bpf_core_field_offset(struct dentry, d_u.d_alias);
+		if (BPF_CORE_READ(entry, d_hash.pprev))
+			return (__u64)entry;
+		alias = BPF_CORE_READ(alias, next);
+	}
+	return 0;
+}
+
+static __always_inline __u64 name_of(struct dentry *entry, struct inode *inode)
+{
+	bool is_linked = entry->d_inode == inode && entry->d_hash.pprev;
+
+	return is_linked ? (__u64)entry : other_name(inode);
+}
+
+/*
+ * The open that is closed has made all of the content: it made the file or emptied it, or has written from 0 to the
+ * end. Where it was also opened for reading, or to append, its position says nothing.
+ */
+static __always_inline bool begins_content(struct file *file, __s64 size, bool empties)
+{
+	if (empties || (file->f_mode & FMODE_CREATED))
+		return true;
+	return (file->f_mode & FMODE_WRITE) && !(file->f_mode & FMODE_READ) && !(file->f_flags & O_APPEND) &&
+	       size > 0 && file->f_pos >= size;
 }
 
 /* The position says how much was read or written only where it began at 0 and nothing else moves it. */
-static __always_inline void add_close(struct tracer_file_sums *sums, struct file *file, struct inode *inode)
+static __always_inline void add_close(struct tracer_file_sums *sums, struct file *file, struct inode *inode,
+				      bool empties)
 {
 	__u32 mode = file->f_mode;
 	__s64 position = file->f_pos;
 	__s64 size = inode->i_size;
 	bool both = (mode & FMODE_READ) && (mode & FMODE_WRITE);
 
+	if (begins_content(file, size, empties))
+		__sync_fetch_and_add(&sums->begins, 1);
+	else if ((mode & FMODE_READ) && !sums->begins)
+		sums->reads_earlier = 1;
+	if (mode & FMODE_WRITE)
+		sums->modified_ns = modified_ns(inode);
+	if ((mode & FMODE_WRITE) && !both && position > 0)
+		sums->wrote = 1;
 	if (mode & FMODE_READ) {
 		sums->reads = 1;
 		if (both || (position <= 0 && size > 0))
@@ -85,19 +129,21 @@ static __always_inline void add_close(struct tracer_file_sums *sums, struct file
 	__sync_fetch_and_add(&sums->opens, 1);
 }
 
-/* When the file that is closed was opened, if that was seen. */
-static __always_inline void add_open(struct tracer_file_sums *sums, struct file *file, struct inode *inode)
+/* When the file that is closed was opened, if that was seen. Returns whether that has emptied it. */
+static __always_inline bool add_open(struct tracer_file_sums *sums, struct file *file, struct inode *inode)
 {
 	__u64 key = (__u64)file;
 	struct tracer_opened_file *opened = sees_opens ? bpf_map_lookup_elem(&opened_files, &key) : NULL;
 
 	if (!opened || opened->inode != (__u64)inode) {
 		sums->open_unknown = 1;
-		return;
+		return false;
 	}
 	if (!sums->opened_ns || opened->opened_ns < sums->opened_ns)
 		sums->opened_ns = opened->opened_ns;
+	bool empties = opened->empties;
 	bpf_map_delete_elem(&opened_files, &key);
+	return empties;
 }
 
 static __always_inline int add_file(struct file *file, struct inode *inode, struct vfsmount *mount,
@@ -110,9 +156,12 @@ static __always_inline int add_file(struct file *file, struct inode *inode, stru
 	bool fresh = false;
 
 	fill_key(&key, process, inode->i_ino, inode->i_sb->s_dev, inode->i_generation);
+	if (inode->i_sb->s_magic == OVERLAYFS_SUPER_MAGIC)
+		key.generation = overlay_generation(inode);
 	if (is_noise(file, inode, &key, place))
 		return 0;
-	if (is_unlinked(entry, inode)) {
+	__u64 name = name_of(entry, inode);
+	if (!name) {
 		key.inode = key.device = 0;
 		key.generation = 1;
 	}
@@ -124,8 +173,7 @@ static __always_inline int add_file(struct file *file, struct inode *inode, stru
 		begin_anew(sums);
 		fresh = true;
 	}
-	add_open(sums, file, inode);
-	add_close(sums, file, inode);
+	add_close(sums, file, inode, add_open(sums, file, inode));
 	if (!fresh && !have_doubled(sums))
 		return 0;
 	struct tracer_path_buffer *buffer = buffer_at(BUFFER_OF_CLOSES);
@@ -135,7 +183,7 @@ static __always_inline int add_file(struct file *file, struct inode *inode, stru
 	record->place = place;
 	if (fresh && key.inode) {
 		name_filesystem(record, inode);
-		record->path_cut = !append_host_path(buffer, mount, entry);
+		record->path_cut = !append_host_path(buffer, mount, (void *)name);
 		end_path(buffer, record);
 	}
 	send_use(buffer, process, &key, sums);
@@ -195,7 +243,7 @@ int BPF_PROG(file_opened, struct file *file)
 	if (!process || (process->flags & TRACER_FLAG_EXCLUDED) || !is_of_interest(file, inode) ||
 	    is_internal(BPF_CORE_READ(file, f_path.mnt)))
 		return 0;
-	struct tracer_opened_file opened = {bpf_ktime_get_boot_ns(), (__u64)inode};
+	struct tracer_opened_file opened = {bpf_ktime_get_boot_ns(), (__u64)inode, (file->f_flags & O_TRUNC) != 0};
 	bpf_map_update_elem(&opened_files, &key, &opened, BPF_ANY);
 	return 0;
 }

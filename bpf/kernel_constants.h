@@ -90,6 +90,7 @@ enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_CONS_POS = 2, BPF_RB_PROD_POS = 3 };
 #define ANON_INODE_FS_MAGIC 0x09041934
 #define BTRFS_SUPER_MAGIC 0x9123683e
 #define FUSE_SUPER_MAGIC 0x65735546
+#define OVERLAYFS_SUPER_MAGIC 0x794c7630
 #define BCACHEFS_SUPER_MAGIC 0xca451a4e /* fs/bcachefs/bcachefs_format.h */
 /* linux/sched/sysctl.h, kernel/sched/sched.h: no limit on CPU time */
 #define RUNTIME_INF (~0ULL)
@@ -109,6 +110,7 @@ enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_CONS_POS = 2, BPF_RB_PROD_POS = 3 };
 #define FMODE_OPENED 0x80000
 #define FMODE_CREATED 0x100000
 #define FMODE_NOACCOUNT 0x20000000 /* a file below another, as of overlayfs */
+#define O_TRUNC 01000
 #define O_APPEND 02000
 #define O_NONBLOCK 04000
 /* fs/mount.h: a mount that nobody sees, in place of its namespace */

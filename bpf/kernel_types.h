@@ -73,11 +73,21 @@ struct hlist_bl_node {
 	struct hlist_bl_node **pprev;
 };
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+struct hlist_head {
+	struct hlist_node *first;
+};
+
 struct dentry {
 	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
 	struct inode *d_inode;
+	union {
+		struct hlist_node d_alias; /* among the names of its inode */
+	} d_u;
 };
 
 struct vfsmount {
@@ -109,6 +119,7 @@ struct super_block {
 	__u32 s_dev;
 	unsigned long s_magic;
 	struct file_system_type *s_type;
+	struct dentry *s_root;
 	const char *s_subtype; /* which process serves a FUSE file system: "sshfs" */
 };
 
@@ -125,8 +136,22 @@ struct inode {
 	unsigned int i_nlink;
 	unsigned long i_ino;
 	__u32 i_generation;
+	__s64 i_mtime_sec; /* since 6.11 */
+	__u32 i_mtime_nsec;
 	struct super_block *i_sb;
 	struct pipe_inode_info *i_pipe;
+	struct hlist_head i_dentry;
+};
+
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+struct inode___before_6_11 {
+	struct timespec64 __i_mtime;
+};
+struct inode___before_6_7 {
+	struct timespec64 i_mtime;
 };
 
 struct in6_addr {

@@ -334,7 +334,12 @@ struct tracer_file_sums {
 	__u32 sent_renames; /* when the record was sent last, as sent_opens */
 	__u32 sent_deletes;
 	__u32 account; /* that they are charged to */
-	__u32 reserved;
+	__u32 begins;  /* opens that began another content: they made the file, emptied it, or wrote all that it has */
+	__u64 modified_ns;  /* by the wall clock: when it had changed last, at the last close of one opened for writing
+			     */
+	__u8 reads_earlier; /* an open for reading that began no content, before any of this process did */
+	__u8 wrote;	    /* an open for writing only had moved on */
+	__u8 reserved[6];
 };
 
 #define TRACER_FILESYSTEM_SIZE 16

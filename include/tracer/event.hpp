@@ -102,7 +102,7 @@ struct FileUse {
   /// or "delete", just before that. Absent without a path.
   std::optional<std::string> path_at;
   bool path_cut = false;  ///< The path's beginning is missing.
-  /// Several files in one event: "unlinked" (removed before their last close) or "others" (beyond 1,024 of a process).
+  /// Several files in one event: "unlinked" (removed before their last close) or "others" (beyond 8,192 of a process).
   std::optional<std::string> folded;
   std::optional<std::uint64_t> device;  ///< The file system's number, as st_dev in the kernel. Absent with `folded`.
   std::optional<std::uint64_t> inode;   ///< Absent with `folded`.
@@ -129,6 +129,17 @@ struct FileUse {
   /// The user id that this process acted as: its effective one, so root's in a setuid program. Uses as different users
   /// are events of their own. Absent: not known.
   std::optional<std::uint32_t> euid = {};
+  /// Together with `device` and `inode` it tells files apart whose numbers are given again: the generation of the
+  /// inode, which the file system chooses; of an overlay also another for each mount. Absent with `folded`.
+  std::optional<std::uint32_t> generation = {};
+  /// Opens that began another content of the file: they made it or emptied it, or wrote all that it had at their close.
+  /// Where opens are not seen, that an open emptied it shows only by the latter.
+  std::optional<std::uint64_t> contents_begun = {};
+  /// It read what was in the file before it began a content itself. Absent: it did not open it to read.
+  std::optional<bool> read_earlier_content = {};
+  /// The file was modified, by whoever, between the first of these opens, or where that is not known the begin of the
+  /// process, and the last close. Absent: it was not opened to write, or that is not known.
+  std::optional<bool> modified_meanwhile = {};
 };
 
 /// Memory had run out, in a cgroup with a limit or on the host, and the kernel chose this process to be killed.

@@ -168,7 +168,11 @@ struct Schema<FileUse> {
       field(16, "first_open_ns", &FileUse::first_open_ns, Unit::kNs),
       field(17, "last_close_ns", &FileUse::last_close_ns, Unit::kNs), field(18, "filesystem", &FileUse::filesystem),
       field(19, "renamed_to", &FileUse::renamed_to), field(20, "renames", &FileUse::renames, Unit::kCount),
-      field(21, "deletes", &FileUse::deletes, Unit::kCount), field(22, "euid", &FileUse::euid));
+      field(21, "deletes", &FileUse::deletes, Unit::kCount), field(22, "euid", &FileUse::euid),
+      field(23, "generation", &FileUse::generation),
+      field(24, "contents_begun", &FileUse::contents_begun, Unit::kCount),
+      field(25, "read_earlier_content", &FileUse::read_earlier_content),
+      field(26, "modified_meanwhile", &FileUse::modified_meanwhile));
 };
 
 template <>

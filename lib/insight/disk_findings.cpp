@@ -34,19 +34,20 @@ void DiskFindings::device_sampled(const DeviceSample& sample, const std::shared_
 }
 
 void DiskFindings::file_used(const FileUse& use) {
-  if (!use.device || !use.inode || !use.path || !use.read_bytes || use.size_bytes.value_or(0) < kLeastFile_bytes)
-    return;
+  if (!use.device || !use.inode || !use.path || use.size_bytes.value_or(0) < kLeastFile_bytes) return;
   // What another user's process in it reads is not named.
   if (!book_.is_own(*use.process)) return;
   Work* const known = works_.find(*use.process);
   if (known == nullptr) return;
   auto& files = known->files;
-  const std::pair key(*use.device, *use.inode);
+  const std::tuple key(*use.device, *use.inode, use.generation.value_or(0));
   if (files.size() >= kMostFiles && !files.contains(key)) return;
   File& file = files[key];
+  // Another content: it has not been read yet.
+  if (use.contents_begun.value_or(0) != 0 || use.created) file = {};
   file.path = *use.path;
   file.size_bytes = std::max(file.size_bytes, *use.size_bytes);
-  file.read_bytes += *use.read_bytes;
+  file.read_bytes += use.read_bytes.value_or(0);
   file.opens += use.opens;
   file.process = use.process;
   file.euid = use.euid;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -61,8 +62,9 @@ class DiskFindings : public Detector {
     std::uint64_t window_disk_ns = 0;  ///< Waited since the last device_sample.
     std::uint64_t contended_ns = 0;    ///< While another kept the only busy device busy.
     Neighbors neighbors = {};
-    std::map<std::pair<std::uint64_t, std::uint64_t>, File> files = {};  ///< By device and inode.
-    std::shared_ptr<const Process> waiter = {};                          ///< The process that waited longest.
+    /// By device, inode and generation.
+    std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>, File> files = {};
+    std::shared_ptr<const Process> waiter = {};  ///< The process that waited longest.
     std::uint64_t waiter_ns = 0;
   };
 

@@ -2,6 +2,7 @@
 #include "report/lineage.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "context/task_name.hpp"
@@ -41,6 +42,7 @@ const char* to_string(FileRole role) noexcept {
     case FileRole::kInput: return "input";
     case FileRole::kIntermediate: return "intermediate";
     case FileRole::kUntouched: return "untouched";
+    case FileRole::kUnknown: return "unknown";
     case FileRole::kOutput: break;
   }
   return "output";
@@ -83,6 +85,11 @@ void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t
   seen_ = true;
   if (!use.path) {
     folded_opens_ += use.opens;
+    if (use.folded == "others" && use.opened_to_write) {
+      const std::uint64_t begin_ns = use.process->start_ns + wall_offset_ns;
+      const auto [first, fresh] = unnamed_writes_.try_emplace(host, begin_ns);
+      if (!fresh) first->second = std::min(first->second, begin_ns);
+    }
     return;
   }
   const std::size_t bytes = use.path->size() + (use.renamed_to ? use.renamed_to->size() : 0);
@@ -90,11 +97,13 @@ void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t
     ++left_out_;
     return;
   }
-  Use& added =
-      uses_.emplace_back(Use{place_of(*use.process->context), place_of(*use.path), host, use.device.value_or(0),
-                             use.inode.value_or(0), use.last_close_ns + wall_offset_ns, use.opens, use.read_bytes,
-                             use.written_bytes, use.size_bytes, use.opened_to_read, use.opened_to_write, use.created,
-                             use.renames.value_or(0) != 0, std::nullopt, use.renames.has_value(), std::nullopt});
+  ContentUse content = content_use(use);
+  for (std::uint64_t* time_ns : {&content.open_from_ns, &content.open_to_ns, &content.close_ns})
+    *time_ns += wall_offset_ns;
+  Use& added = uses_.emplace_back(
+      Use{place_of(*use.process->context), place_of(*use.path), host, use.device.value_or(0), use.inode.value_or(0),
+          use.generation.value_or(0), content, use.opens, use.read_bytes, use.written_bytes, use.size_bytes,
+          use.renames.value_or(0) != 0, std::nullopt, use.renames.has_value(), std::nullopt});
   if (use.renamed_to) added.renamed_to = place_of(*use.renamed_to);
   // After its last close, but nobody knows when.
   if (use.deletes.value_or(0) != 0)
@@ -115,8 +124,6 @@ class LineageBuilder::Names {
  public:
   /// By its first use.
   explicit Names(const Use& use) : last_(use.path) {}
-  /// Whoever made the file that is used, made this one.
-  bool fit(const Use& use) const { return use.path == last_ || use.renamed_to == last_ || is_gone(use.path); }
   /// Later than those before. Returns what the file is called then, in this order.
   std::vector<std::size_t> add(const Use& use) {
     std::vector<std::size_t> names;
@@ -140,77 +147,146 @@ class LineageBuilder::Names {
   std::vector<std::size_t> gone_;  ///< That renames took from it.
 };
 
+namespace {
+
+constexpr std::size_t kMostFrom = 64;
+
+void add_once(std::vector<std::size_t>& tasks, std::size_t task) {
+  if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+}
+
+/// `is_read`: after it was written; `may_be_read`: if so, that is not certain.
+FileRole role_of(const LineageFile& file, const Content& content, bool is_read, bool may_be_read) {
+  if (content.readers.empty() && content.writers.empty()) return FileRole::kUntouched;
+  if (is_read) return FileRole::kIntermediate;
+  if (!file.writers.empty()) return may_be_read ? FileRole::kUnknown : FileRole::kOutput;
+  return content.writers.empty() && !file.readers.empty() ? FileRole::kInput : FileRole::kUnknown;
+}
+
+}  // namespace
+
+void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>& times, const Content& content,
+                                 LineageGraph& lineage) const {
+  struct Modes {
+    bool reads = false;
+    bool writes = false;
+    bool renames = false;
+    bool deletes = false;
+    bool certain = false;
+    std::vector<std::size_t> from = {};
+    std::vector<std::size_t> may_from = {};
+  };
+  std::map<std::size_t, Modes> modes;
+  std::map<std::size_t, bool> used;  // By the place of a use: whether that is certain.
+  const std::size_t at = lineage.files.size();
+  LineageFile& file = lineage.files.emplace_back();
+  for (const ContentPart& writer : content.writers) {
+    const Use& use = *uses[writer.use];
+    used[writer.use] = used[writer.use] || writer.certain;
+    modes[use.task].writes = true;
+    add_once(writer.certain ? file.writers : file.possible_writers, use.task);
+    add_bytes(file.written_bytes, use.written_bytes, &writer == &content.writers.front());
+  }
+  bool is_read = false;  // After it was written.
+  bool may_be_read = !may_pair(content);
+  for (const ContentPart& reader : content.readers) {
+    const Use& use = *uses[reader.use];
+    used[reader.use] = used[reader.use] || reader.certain;
+    Modes& own = modes[use.task];
+    own.reads = true;
+    add_once(reader.certain ? file.readers : file.possible_readers, use.task);
+    add_bytes(file.read_bytes, use.read_bytes, &reader == &content.readers.front());
+    if (!may_pair(content)) continue;
+    for (const ContentPart& writer : content.writers) {
+      // One process passes on to itself only what it read in another open than that which began it.
+      if (writer.use == reader.use && (use.opens <= 1 || !times[reader.use].begins)) continue;
+      const Passed how = passed(times, content, writer, reader);
+      if (how == Passed::kNo) continue;
+      is_read = is_read || how == Passed::kYes;
+      may_be_read = true;
+      if (uses[writer.use]->task == use.task) continue;
+      std::vector<std::size_t>& from = how == Passed::kYes ? own.from : own.may_from;
+      if (from.size() < kMostFrom) add_once(from, uses[writer.use]->task);
+    }
+  }
+  for (const std::size_t other : content.others) used[other] = true;
+  std::vector<std::size_t> in_order;
+  for (const auto& [use, certain] : used) in_order.push_back(use);
+  std::stable_sort(in_order.begin(), in_order.end(),
+                   [&](std::size_t a, std::size_t b) { return times[a].close_ns < times[b].close_ns; });
+  file.path = *paths_[uses[in_order.front()]->path];
+  Names names(*uses[in_order.front()]);
+  for (const std::size_t each : in_order) {
+    const Use& use = *uses[each];
+    for (const std::size_t name : names.add(use)) add_path(file, *paths_[name]);
+    if (use.sees_moves) file.deleted = file.deleted.value_or(false) || use.deleted_ns.has_value();
+    lineage.sees_moves = lineage.sees_moves || use.sees_moves;
+    if (use.size_bytes) file.size_bytes = *use.size_bytes;
+    file.opens += use.opens;
+    Modes& own = modes[use.task];
+    own.renames = own.renames || use.renames;
+    own.deletes = own.deletes || use.deleted_ns;
+    own.certain = own.certain || used[each];
+  }
+  for (const auto& certain :
+       {std::pair(&file.writers, &file.possible_writers), {&file.readers, &file.possible_readers}})
+    std::erase_if(*certain.second, [&](std::size_t task) {
+      return std::find(certain.first->begin(), certain.first->end(), task) != certain.first->end();
+    });
+  file.role = role_of(file, content, is_read, may_be_read);
+  const auto unnamed = unnamed_writes_.find(uses[in_order.front()]->host);
+  if (file.role == FileRole::kInput && unnamed != unnamed_writes_.end() &&
+      unnamed->second < times[in_order.back()].close_ns)
+    file.role = FileRole::kUnknown;
+  for (auto& [task, own] : modes) {
+    const auto add = [&, task = task](FileMode mode, bool certain) {
+      return &lineage.edges.emplace_back(LineageEdge{task, at, mode, certain, {}, {}});
+    };
+    if (own.reads || own.writes) {
+      const FileMode mode = !own.writes ? FileMode::kRead : own.reads ? FileMode::kReadWrite : FileMode::kWrite;
+      LineageEdge* const edge = add(mode, own.certain);
+      edge->from = std::move(own.from);
+      edge->may_from = std::move(own.may_from);
+    }
+    if (own.renames) add(FileMode::kRename, true);
+    if (own.deletes) add(FileMode::kDelete, true);
+  }
+}
+
 LineageGraph LineageBuilder::build() const {
   LineageGraph lineage;
   lineage.seen = seen_;
   lineage.folded_opens = folded_opens_;
   lineage.left_out = left_out_;
   lineage.tasks = tasks_;
-  std::vector<const Use*> uses;
+  std::map<std::tuple<std::size_t, std::uint64_t, std::uint64_t, std::uint32_t>, Uses> by_file;
+  Uses uses;
   for (const Use& use : uses_) uses.push_back(&use);
-  std::stable_sort(uses.begin(), uses.end(), [](const Use* a, const Use* b) { return a->close_ns < b->close_ns; });
-  std::map<std::tuple<std::size_t, std::uint64_t, std::uint64_t>, std::size_t> places;
-  struct Life {
-    Names names;
-    std::optional<std::uint64_t> deleted_ns = {};
-
-    bool may_be_made_by(const Use& use) const { return names.fit(use) && !(deleted_ns && use.close_ns > *deleted_ns); }
-  };
-  std::vector<Life> lives;
-  struct Modes {
-    bool reads = false;
-    bool writes = false;
-    bool renames = false;
-    bool deletes = false;
-  };
-  std::map<std::pair<std::size_t, std::size_t>, Modes> edges;
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const Use* a, const Use* b) { return a->content.close_ns < b->content.close_ns; });
+  std::vector<Uses*> files;  // In the order of their first close.
   for (const Use* use : uses) {
-    const auto [at, fresh] = places.try_emplace({use->host, use->device, use->inode}, lineage.files.size());
-    // The inode of a file that is gone is given again.
-    const bool is_other = !fresh && use->created && !lives[at->second].may_be_made_by(*use);
-    if (is_other) at->second = lineage.files.size();
-    if (fresh || is_other) {
-      lineage.files.emplace_back().path = *paths_[use->path];
-      lives.push_back({Names(*use)});
-    }
-    LineageFile& file = lineage.files[at->second];
-    Life& life = lives[at->second];
-    for (const std::size_t name : life.names.add(*use)) add_path(file, *paths_[name]);
-    if (use->deleted_ns) life.deleted_ns = use->deleted_ns;
-    if (use->sees_moves) file.deleted = life.deleted_ns.has_value();
-    lineage.sees_moves = lineage.sees_moves || use->sees_moves;
-    if (use->size_bytes) file.size_bytes = *use->size_bytes;
-    Modes& modes = edges[{use->task, at->second}];
-    modes.renames = modes.renames || use->renames;
-    modes.deletes = modes.deletes || use->deleted_ns;
-    if (use->reads) {
-      add_bytes(file.read_bytes, use->read_bytes, file.readers.empty());
-      if (!std::exchange(modes.reads, true)) file.readers.push_back(use->task);
-      if (!file.writers.empty()) file.role = FileRole::kIntermediate;
-    }
-    if (use->writes) {
-      add_bytes(file.written_bytes, use->written_bytes, file.writers.empty());
-      if (!std::exchange(modes.writes, true)) file.writers.push_back(use->task);
-      // One process that wrote and read it in several opens has read what it wrote.
-      if (use->reads && use->opens > 1) file.role = FileRole::kIntermediate;
-      if (file.role == FileRole::kInput) file.role = FileRole::kOutput;
-    }
-    file.opens += use->opens;
+    Uses& file = by_file[{use->host, use->device, use->inode, use->generation}];
+    if (file.empty()) files.push_back(&file);
+    file.push_back(use);
   }
-  for (LineageFile& file : lineage.files)
-    if (file.readers.empty() && file.writers.empty()) file.role = FileRole::kUntouched;
-  for (const auto& [ends, modes] : edges) {
-    const auto add = [&lineage, task = ends.first, file = ends.second](FileMode mode) {
-      lineage.edges.push_back({task, file, mode});
-    };
-    if (modes.reads && modes.writes) {
-      add(FileMode::kReadWrite);
-    } else if (modes.reads || modes.writes) {
-      add(modes.writes ? FileMode::kWrite : FileMode::kRead);
+  std::map<std::pair<std::size_t, std::string>, std::vector<std::size_t>> versions;
+  for (const Uses* file : files) {
+    std::vector<ContentUse> times;
+    for (const Use* use : *file) times.push_back(use->content);
+    for (const Content& content : contents_of(times)) {
+      add_content(*file, times, content, lineage);
+      versions[{file->front()->host, lineage.files.back().path}].push_back(lineage.files.size() - 1);
     }
-    if (modes.renames) add(FileMode::kRename);
-    if (modes.deletes) add(FileMode::kDelete);
   }
+  for (const auto& [path, places] : versions)
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      lineage.files[places[i]].version = i + 1;
+      lineage.files[places[i]].versions = places.size();
+    }
+  std::stable_sort(lineage.edges.begin(), lineage.edges.end(), [](const LineageEdge& a, const LineageEdge& b) {
+    return std::tie(a.task, a.file, a.mode) < std::tie(b.task, b.file, b.mode);
+  });
   return lineage;
 }
 

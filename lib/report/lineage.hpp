@@ -15,6 +15,7 @@
 #include <tracer/event.hpp>
 #include <tracer/report.hpp>
 
+#include "report/sums/file_contents.hpp"
 #include "state/book.hpp"
 
 namespace tracer::internal {
@@ -34,10 +35,11 @@ enum class FileRole {
   kIntermediate,  ///< Written, and read afterwards.
   kOutput,        ///< Written, and not read afterwards: a result, or in vain.
   kUntouched,     ///< Neither read nor written: only renamed or deleted.
+  kUnknown,       ///< Read or written, but whether it is one of the first three is not known.
 };
 const char* to_string(FileRole role) noexcept;
 
-/// A file that was used: the same inode of the same host and device, until an open makes another of it.
+/// A content of a file that was used: the same inode of the same host and device, until another content begins there.
 struct LineageFile {
   std::string path;                      ///< The last that was seen, or that it was renamed to.
   std::vector<std::string> other_paths;  ///< Of before it was renamed, or of other processes; 16 at most.
@@ -48,6 +50,10 @@ struct LineageFile {
   std::uint64_t size_bytes = 0;      ///< At the last close that was seen.
   std::vector<std::size_t> writers;  ///< Places in LineageGraph::tasks, in the order of their closes, each once.
   std::vector<std::size_t> readers;
+  std::vector<std::size_t> possible_writers;  ///< Not for certain, and not among those.
+  std::vector<std::size_t> possible_readers;
+  std::size_t version = 1;      ///< Of the contents that a file of this path had one after another, from 1.
+  std::size_t versions = 1;     ///< How many there are.
   std::optional<bool> deleted;  ///< Absent: the kernel did not show it.
 };
 
@@ -59,6 +65,9 @@ struct LineageEdge {
   std::size_t task = 0;
   std::size_t file = 0;
   FileMode mode = FileMode::kRead;
+  bool certain = true;                     ///< False: the task may have used another content of the file.
+  std::vector<std::size_t> from = {};      ///< Of a read: other tasks that wrote what it read, 64 at most.
+  std::vector<std::size_t> may_from = {};  ///< Likewise, but that is not certain.
 };
 
 struct LineageGraph {
@@ -88,20 +97,21 @@ class LineageBuilder {
     std::size_t host;
     std::uint64_t device;
     std::uint64_t inode;
-    std::uint64_t close_ns;
+    std::uint32_t generation;
+    ContentUse content;
     std::uint64_t opens;
     std::optional<std::uint64_t> read_bytes;
     std::optional<std::uint64_t> written_bytes;
     std::optional<std::uint64_t> size_bytes;
-    bool reads;
-    bool writes;
-    bool created;
     bool renames;
     std::optional<std::size_t> renamed_to;
     bool sees_moves;
     std::optional<std::uint64_t> deleted_ns;  ///< At the latest.
   };
   class Names;
+  using Uses = std::vector<const Use*>;
+  void add_content(const Uses& uses, const std::vector<ContentUse>& times, const Content& content,
+                   LineageGraph& lineage) const;
 
   void add_use(const FileUse& use, std::size_t host, std::uint64_t wall_offset_ns);
   static LineageTask task_of(const Context& context);
@@ -118,6 +128,7 @@ class LineageBuilder {
   std::uint64_t folded_opens_ = 0;
   std::uint64_t left_out_ = 0;
   bool seen_ = false;
+  std::map<std::size_t, std::uint64_t> unnamed_writes_;  ///< By host: the first use of files not told apart began then.
 };
 
 /// {"schema": 1, "tasks": [], "files": [], "edges": []}

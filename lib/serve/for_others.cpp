@@ -68,6 +68,7 @@ Event without_paths(FileUse use) {
   use.renamed_to.reset();
   use.device.reset();
   use.inode.reset();
+  use.generation.reset();
   use.size_bytes.reset();
   use.filesystem.reset();
   if (!use.folded) use.folded = "others";

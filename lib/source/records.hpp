@@ -192,6 +192,10 @@ struct FileUseRecord {
   bool created = false;
   bool reads = false;
   bool writes = false;
+  std::uint64_t begins = 0;                  ///< Opens that began another content.
+  bool wrote = false;                        ///< An open for writing only had moved on.
+  bool reads_earlier = false;                ///< It read what was there before the first of these.
+  std::optional<std::uint64_t> modified_ns;  ///< By the boot clock. Absent: not opened for writing.
 
   /// All that is counted; it only grows.
   std::uint64_t uses() const noexcept { return opens + renames.value_or(0) + deletes.value_or(0); }

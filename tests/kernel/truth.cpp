@@ -428,6 +428,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"peers_of_users", peers_of_users},
       {"files_of_users", files_of_users},
       {"many_files", many_files},
+      {"rewrite_files", rewrite_files},
       {"make_calls", make_calls},
       {"ask_gpu", ask_gpu},
       {"call_when_told", call_when_told},

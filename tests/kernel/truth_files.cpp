@@ -273,6 +273,48 @@ int delete_many(const Arguments& arguments) {
   return 0;
 }
 
+int rewrite_files(const Arguments& arguments) {
+  if (::chdir(arguments.at(0).c_str()) != 0) give_up("chdir");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (const char* name : {"into_itself", "database", "changed", "appended", "emptied", "in_part", "all"})
+      make(name, 1000);
+    ::_exit(0);
+  }
+  if (child < 0 || ::waitpid(child, nullptr, 0) != child) give_up("child");
+  // The kernel keeps the time of a change by its ticks.
+  ::usleep(50'000);
+  make("twice", 100);
+  make("twice", 200);
+  make("own", 100);
+  read_at(AT_FDCWD, "own", 100);
+  read_at(AT_FDCWD, "into_itself", 1000);
+  make("into_itself", 500);
+  const auto use = [](const char* name, int flags, const auto& body) {
+    const int fd = opened(::open(name, flags, 0600), name);
+    body(fd);
+    ::close(fd);
+  };
+  use("database", O_RDWR, [](int fd) {
+    char byte = 0;
+    if (::pread(fd, &byte, 1, 10) != 1) give_up("pread");
+  });
+  use("changed", O_RDWR, [](int fd) {
+    if (::pwrite(fd, kBytes.data(), 10, 20) != 10) give_up("pwrite");
+  });
+  use("appended", O_WRONLY | O_APPEND, [](int fd) { put(fd, 10); });
+  use("emptied", O_WRONLY | O_TRUNC, [](int) {});
+  use("in_part", O_WRONLY, [](int fd) { put(fd, 10); });
+  use("all", O_WRONLY, [](int fd) { put(fd, 1000); });
+  const int fd = ::open(".", O_TMPFILE | O_WRONLY, 0600);
+  if (fd < 0) return 0;
+  put(fd, 300);
+  const std::string unnamed = "/proc/self/fd/" + std::to_string(fd);
+  if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, "linked", AT_SYMLINK_FOLLOW) != 0) give_up("linkat");
+  ::close(fd);
+  return 0;
+}
+
 int many_files(const Arguments& arguments) {
   const std::string& folder = arguments.at(0);
   for (long i = 0; i < number(arguments, 1); ++i) make(folder + "/file" + std::to_string(i), 1);

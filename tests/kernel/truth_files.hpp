@@ -10,6 +10,8 @@ namespace truth {
 int use_files(const std::vector<std::string>& arguments);
 /// FOLDER COUNT OPENS: makes so many files, and opens the first so often.
 int many_files(const std::vector<std::string>& arguments);
+/// FOLDER: a child makes files below it, and this process writes them anew, in part, or not at all.
+int rewrite_files(const std::vector<std::string>& arguments);
 /// PATH: makes and writes a file, and reads it later. Reports the boot clock before and after the first open, and
 /// before and after the last close.
 int open_twice(const std::vector<std::string>& arguments);

@@ -320,7 +320,7 @@ TEST_CASE("renames and deletes of files beyond those that are told apart are cou
 
 TEST_CASE(
     "files of a user take what they may, those that come later have some, the oldest are folded, and no open is lost") {
-  constexpr std::uint32_t kProcesses = 40;
+  constexpr std::uint32_t kProcesses = 50;
   constexpr std::uint64_t kFiles = FilesJoin::kMostFilesOfProcess;
   const std::string folder = "/" + std::string(880, 'd');
   Stages stages;

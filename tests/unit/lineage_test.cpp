@@ -29,6 +29,7 @@ FileUse use_by(const std::string& task, const std::string& path, std::uint64_t i
   context->task = task;
   context->task_key = Key{std::hash<std::string>{}(task) | 1};
   auto process = std::make_shared<Process>();
+  process->start_ns = close_ns - 1;
   process->context = std::move(context);
   use.process = std::move(process);
   use.path = path;

@@ -124,7 +124,7 @@ TEST_CASE("of a process whose files were folded, later ones are folded, too, and
   join.add(record, *first);
   std::vector<std::shared_ptr<const Process>> others;
   const std::string folder = "/" + std::string(3000, 'd');
-  for (std::uint32_t i = 0; i < 100; ++i) {
+  for (std::uint32_t i = 0; i < 250; ++i) {
     others.push_back(process_of(100 + i, kGreedy));
     for (std::uint64_t file = 0; file < 50; ++file)
       join.add(use_of(*others.back(), file + 1, folder + std::to_string(file) + "/x"), *others.back());

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/file_systems.hpp"
 #include "correlate/joins/acting_user.hpp"
 
 namespace tracer::internal {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kUnlinked = 1;
 constexpr std::string_view kFileTableFull = "file_table_full";
+constexpr std::uint64_t kTick_ns = 10'000'000;  ///< The longest: 100 a second.
 
 std::uint64_t sum_of(std::uint64_t a, std::uint64_t b) noexcept {
   return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max() : a + b;
@@ -33,6 +35,10 @@ void FilesJoin::Sums::add(const Sums& later) {
   written_bytes.add(later.written_bytes);
   const bool opens_known = opened_ns.known() && later.opened_ns.known();
   opened_ns = opens_known ? std::min(opened_ns.value_or(0), later.opened_ns.value_or(0)) : MaybeNumber();
+  if (later.modified_ns.known()) modified_ns = std::max(modified_ns.value_or(0), later.modified_ns.value_or(0));
+  reads_earlier = reads_earlier || (later.reads_earlier && begins == 0);
+  begins = sum_of(begins, later.begins);
+  wrote = wrote || later.wrote;
   created = created || later.created;
   reads = reads || later.reads;
   writes = writes || later.writes;
@@ -56,10 +62,12 @@ FilesJoin::Sums FilesJoin::Use::sum() const {
 }
 
 FilesJoin::Sums FilesJoin::sums_of(const FileUseRecord& record) {
-  return {record.opens,      record.read_bytes, record.written_bytes,
-          record.size_bytes, record.closed_ns,  record.opens == 0 ? MaybeNumber(kNever) : MaybeNumber(record.opened_ns),
-          record.renames,    record.deletes,    record.created,
-          record.reads,      record.writes};
+  return {
+      record.opens,      record.read_bytes,    record.written_bytes,
+      record.size_bytes, record.closed_ns,     record.opens == 0 ? MaybeNumber(kNever) : MaybeNumber(record.opened_ns),
+      record.renames,    record.deletes,       record.modified_ns,
+      record.begins,     record.created,       record.reads,
+      record.writes,     record.reads_earlier, record.wrote || record.begins != 0};
 }
 
 /// What came with it, and not with those before.
@@ -192,7 +200,19 @@ void FilesJoin::add(const FileUseRecord& record, const Process& process) {
   accounts_->note_lost(accounts_->user_of(process.uid), kFileTableFull);
 }
 
-FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
+/// The time of the last change is that of the last tick, and another machine's may differ.
+std::optional<bool> FilesJoin::modified_meanwhile(const Sums& sum, const Use& use, std::uint64_t start_ns) {
+  if (!sum.writes) return std::nullopt;
+  if (sum.wrote) return true;
+  if (!sum.modified_ns.known() || use.filesystem == nullptr || !is_local_file_system(*use.filesystem))
+    return std::nullopt;
+  const std::uint64_t first_ns = sum.opened_ns.value_or(kNever) != kNever ? sum.opened_ns.value_or(0) : start_ns;
+  const std::uint64_t modified_ns = sum.modified_ns.value_or(0);
+  if (modified_ns + kTick_ns < first_ns) return false;
+  return modified_ns > first_ns ? std::optional(true) : std::nullopt;
+}
+
+FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use, std::uint64_t start_ns) {
   const Sums sum = use.sum();
   FileUse event;
   if (use.path.known()) {
@@ -208,6 +228,9 @@ FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
   event.opened_to_write = sum.writes;
   event.created = sum.created;
   event.euid = use.euid;
+  event.contents_begun = sum.begins;
+  event.modified_meanwhile = modified_meanwhile(sum, use, start_ns);
+  if (sum.reads) event.read_earlier_content = sum.reads_earlier;
   if (sum.reads) event.read_bytes = sum.read_bytes.value();
   if (sum.writes) event.written_bytes = sum.written_bytes.value();
   event.last_close_ns = sum.closed_ns;
@@ -218,6 +241,7 @@ FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
   }
   event.device = file.device;
   event.inode = file.inode;
+  event.generation = file.generation;
   event.size_bytes = sum.size_bytes;
   if (use.filesystem != nullptr) event.filesystem = *use.filesystem;
   return event;
@@ -250,7 +274,7 @@ void FilesJoin::report(const Files& files, Sums others, std::uint64_t time_ns,
   std::vector<FileUse> uses;
   Moved sum;
   const auto add = [&](const FileUseRecord::File& file, const Use& use) {
-    FileUse event = event_of(file, use);
+    FileUse event = event_of(file, use, process->start_ns);
     if (event.folded == "others") {
       others.add(use.sum());
       return;
@@ -265,7 +289,7 @@ void FilesJoin::report(const Files& files, Sums others, std::uint64_t time_ns,
     // Parts of these sums overlap.
     others.read_bytes = {};
     others.written_bytes = {};
-    uses.push_back(event_of({}, {.now = others}));
+    uses.push_back(event_of({}, {.now = others}, process->start_ns));
   }
   for (FileUse& use : uses) {
     use.time_ns = time_ns;

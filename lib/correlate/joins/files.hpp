@@ -22,8 +22,8 @@ namespace tracer::internal {
 /// Collects the files of each process until it ends. What is beyond the constants is folded, and its opens are counted.
 class FilesJoin final : public FamilyJoin {
  public:
-  static constexpr std::size_t kMostBytes = 8u << 20;  ///< That uses take, of all processes that live.
-  static constexpr std::size_t kMostFilesOfProcess = 1024;
+  static constexpr std::size_t kMostBytes = 20u << 20;  ///< That uses take, of all processes that live.
+  static constexpr std::size_t kMostFilesOfProcess = 8192;
   /// Of a process, once its user's take half of it: so that those which come later have some, too.
   static constexpr std::size_t kFewFilesOfProcess = 256;
 
@@ -47,9 +47,13 @@ class FilesJoin final : public FamilyJoin {
     MaybeNumber opened_ns = kNever;  ///< The first open.
     MaybeNumber renames = 0;         ///< Not known, as deletes: not seen on this kernel.
     MaybeNumber deletes = 0;
+    MaybeNumber modified_ns = {};  ///< Not known: it was not opened for writing.
+    std::uint64_t begins = 0;
     bool created = false;
     bool reads = false;
     bool writes = false;
+    bool reads_earlier = false;
+    bool wrote = false;  ///< For certain.
 
     std::uint64_t uses() const noexcept;
     void add(const Sums& later);
@@ -110,6 +114,7 @@ class FilesJoin final : public FamilyJoin {
   static Sums sums_of(const FileUseRecord& record);
   static Sums more_of(const FileUseRecord& record);
   static bool is_other(const Use& use, const FileUseRecord& record);
+  static std::optional<bool> modified_meanwhile(const Sums& sum, const Use& use, std::uint64_t start_ns);
   static const char* name_of(At at) noexcept;
   bool fits_into(const Files& files, const Process& process) const noexcept;
   const std::string* kept(Files& files, std::string text);
@@ -121,7 +126,7 @@ class FilesJoin final : public FamilyJoin {
   /// False: there is no room for another one.
   bool add(Files& files, const FileUseRecord& record, const Process& process);
   void fold(std::uint32_t pid, const Files& files);
-  static FileUse event_of(const FileUseRecord::File& file, const Use& use);
+  static FileUse event_of(const FileUseRecord::File& file, const Use& use, std::uint64_t start_ns);
   Moved moved_by(const ExitRecord& record, const Process& process);
   Files take(std::uint32_t pid);
   static void report(const Files& files, Sums others, std::uint64_t time_ns,

@@ -30,6 +30,8 @@ std::string to_json(const LineageGraph& lineage) {
       json.object([&] {
         json.put("path", file.path);
         if (!file.other_paths.empty()) json.texts("other_paths", file.other_paths);
+        json.put("version", file.version);
+        json.put("versions", file.versions);
         json.put("role", std::string_view(to_string(file.role)));
         json.put("opens", file.opens);
         json.put("read_bytes", file.read_bytes);
@@ -38,6 +40,8 @@ std::string to_json(const LineageGraph& lineage) {
         json.put("deleted", file.deleted);
         json.put("written_by_tasks", file.writers.size());
         json.put("read_by_tasks", file.readers.size());
+        json.put("may_be_written_by_tasks", file.possible_writers.size());
+        json.put("may_be_read_by_tasks", file.possible_readers.size());
       });
     });
     json.list("edges", lineage.edges, [&](const LineageEdge& edge) {
@@ -46,6 +50,9 @@ std::string to_json(const LineageGraph& lineage) {
         json.put("path", lineage.files[edge.file].path);
         json.put("file", edge.file);
         json.put("mode", std::string_view(to_string(edge.mode)));
+        json.put("certain", edge.certain);
+        if (!edge.from.empty()) json.put("from", [&] { json.put_list(edge.from); });
+        if (!edge.may_from.empty()) json.put("may_from", [&] { json.put_list(edge.may_from); });
       });
     });
     json.put("folded_opens", lineage.folded_opens);

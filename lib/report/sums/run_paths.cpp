@@ -2,7 +2,6 @@
 #include "report/sums/run_paths.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "context/task_name.hpp"
@@ -62,47 +61,59 @@ void RunPaths::forget_oldest_run() {
     finished_.pop_front();
   }
   if (oldest.empty()) return;
-  for (const auto& [id, task] : oldest.mapped().tasks) {
-    needs_ -= task.needs.size();
-    run_of_task_.erase(id);
-  }
-  for (auto file = files_.begin(); file != files_.end();) {
-    std::erase_if(file->second.writers, [&](ScopeId writer) { return oldest.mapped().tasks.contains(writer); });
-    file = file->second.writers.empty() ? files_.erase(file) : std::next(file);
-  }
+  for (const auto& [id, task] : oldest.mapped().tasks) run_of_task_.erase(id);
+  // Files that other runs did not use, either.
+  std::erase_if(files_, [&](const auto& file) {
+    const auto& who = file.second.who;
+    const bool used = std::any_of(who.begin(), who.end(), [&](ScopeId id) { return run_of_task_.contains(id); });
+    if (!used) uses_ -= who.size();
+    return !used;
+  });
 }
 
-/// Who read before it wrote has read what was there before.
+/// Outside of tasks, too: another content may begin there.
 void RunPaths::used(const FileUse& use) {
+  if (!use.inode || !use.path) return;
   const Context& context = *use.process->context;
-  if (!use.inode || !use.path || !context.task_key) return;
   Task* const task = task_of(context, use.process->start_ns);
-  if (task == nullptr) return;
-  const ScopeId own = book_.id_of(context, false);
-  const auto is_of_run = [&](ScopeId writer) {
-    const auto run = run_of_task_.find(writer);
-    return run != run_of_task_.end() && run->second == run_of_task_.at(own);
-  };
-  const FileId id{use.device.value_or(0), *use.inode};
-  const auto known = files_.find(id);
-  // The inode of a file that is gone is given again.
-  const std::size_t path_hash = std::hash<std::string>{}(*use.path);
-  const bool is_other = known != files_.end() && use.created && known->second.path_hash != path_hash;
-  if (use.opened_to_read && known != files_.end() && !is_other) {
-    for (const ScopeId writer : known->second.writers) {
-      if (writer == own || needs_ >= kMostNeeds || !is_of_run(writer)) continue;
-      if (std::find(task->needs.begin(), task->needs.end(), writer) != task->needs.end()) continue;
-      task->needs.push_back(writer);
-      ++needs_;
+  const ContentUse content = content_use(use);
+  const FileId id{use.device.value_or(0), *use.inode, use.generation.value_or(0)};
+  auto file = files_.find(id);
+  if (file == files_.end()) {
+    // A task needs only what was over before it began.
+    if (!content.writes || files_.size() >= kMostFiles) return;
+    file = files_.try_emplace(id).first;
+  }
+  File& known = file->second;
+  if (uses_ >= kMostUses) {
+    known.whole = false;
+    return;
+  }
+  ++uses_;
+  known.uses.push_back(content);
+  known.who.push_back(task == nullptr ? ScopeId::kNone : book_.id_of(context, false));
+  if (task != nullptr && content.reads_earlier) task->read.push_back(id);
+}
+
+/// By the tasks that for certain read what others had written.
+RunPaths::Needs RunPaths::needs_of(const Run& run) const {
+  std::set<FileId> read;
+  for (const auto& [id, task] : run.tasks) read.insert(task.read.begin(), task.read.end());
+  Needs needs;
+  for (const FileId& id : read) {
+    const auto file = files_.find(id);
+    if (file == files_.end() || !file->second.whole) continue;
+    const auto& [uses, who, whole] = file->second;
+    for (const Content& content : contents_of(uses)) {
+      if (!may_pair(content)) continue;
+      for (const ContentPart& reader : content.readers)
+        for (const ContentPart& writer : content.writers)
+          if (who[writer.use] != who[reader.use] && run.tasks.contains(who[writer.use]) &&
+              run.tasks.contains(who[reader.use]) && passed(uses, content, writer, reader) == Passed::kYes)
+            needs[who[reader.use]].insert(who[writer.use]);
     }
   }
-  if (!use.opened_to_write || (known == files_.end() && files_.size() >= kMostFiles)) return;
-  File& file = files_[id];
-  if (is_other) file.writers.clear();
-  file.path_hash = path_hash;
-  if (std::find(file.writers.begin(), file.writers.end(), own) != file.writers.end()) return;
-  if (file.writers.size() >= kMostWriters) file.writers.erase(file.writers.begin());
-  file.writers.push_back(own);
+  return needs;
 }
 
 /// Two runs, or tasks, turned out to be one, or the book had no more room.
@@ -111,10 +122,9 @@ void RunPaths::gone(ScopeId id, ScopeId into) {
     for (const auto& [task, each] : run.mapped().tasks) {
       if (into != ScopeId::kNone) {
         run_of_task_[task] = into;
-        continue;
+      } else {
+        run_of_task_.erase(task);
       }
-      needs_ -= each.needs.size();
-      run_of_task_.erase(task);
     }
     if (into == ScopeId::kNone) return;
     run.key() = into;
@@ -133,10 +143,7 @@ void RunPaths::gone(ScopeId id, ScopeId into) {
   Run& run = runs_.at(run_id.mapped());
   auto task = run.tasks.extract(id);
   if (into == ScopeId::kNone) run.is_whole = false;
-  if (into == ScopeId::kNone || run_of_task_.contains(into)) {
-    needs_ -= task.mapped().needs.size();
-    return;
-  }
+  if (into == ScopeId::kNone || run_of_task_.contains(into)) return;
   run_of_task_.emplace(into, run_id.mapped());
   task.key() = into;
   run.tasks.insert(std::move(task));
@@ -191,12 +198,9 @@ std::optional<CriticalPath> RunPaths::path_of(Key key) const {
   }
   // Each has written one file, which stands for all that it wrote.
   std::vector<TaskFile> files;
-  for (const auto& [id, task] : run->tasks) {
-    const std::size_t own = at.at(id);
-    files.push_back({own, own, false, true});
-    for (const ScopeId need : task.needs)
-      if (const auto writer = at.find(need); writer != at.end()) files.push_back({own, writer->second, true, false});
-  }
+  for (std::size_t own = 0; own < tasks.size(); ++own) files.push_back({own, own, false, true});
+  for (const auto& [id, needs] : needs_of(*run))
+    for (const ScopeId need : needs) files.push_back({at.at(id), at.at(need), true, false});
   const LongestPath longest = path_by_files(spans, files);
   CriticalPath path;
   path.run_key = key;

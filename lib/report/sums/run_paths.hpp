@@ -7,13 +7,16 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <tracer/summary.hpp>
 
+#include "report/sums/file_contents.hpp"
 #include "state/book.hpp"
 #include "state/counted_tasks.hpp"
 
@@ -41,15 +44,15 @@ class RunPaths {
   static constexpr std::size_t kMostTasks = Summary::kMostTasks;
   static constexpr std::size_t kMostRuns = Summary::kMostRuns;
   static constexpr std::size_t kMostFiles = 32768;
-  static constexpr std::size_t kMostWriters = 8;  ///< Of one file: the last ones.
-  static constexpr std::size_t kMostNeeds = 262'144;
+  static constexpr std::size_t kMostUses = 131'072;
 
+  using FileId = std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>;  ///< Device, inode, generation.
   struct Task {
     std::string name = {};
     std::uint64_t begin_ns = 0;
     std::uint64_t end_ns = 0;
     bool finished = false;
-    std::vector<ScopeId> needs = {};  ///< Those that had written a file that it read, before it did.
+    std::vector<FileId> read = {};  ///< Files that had been written before.
   };
   struct Run {
     std::map<ScopeId, Task> tasks = {};  ///< In the order in which they began.
@@ -59,10 +62,11 @@ class RunPaths {
     CountedTasks counted = {};
   };
   struct File {
-    std::size_t path_hash = 0;
-    std::vector<ScopeId> writers = {};
+    std::vector<ContentUse> uses = {};
+    std::vector<ScopeId> who = {};  ///< As long: in which task. kNone: in none.
+    bool whole = true;              ///< False: there was no room for all, so nothing is known for certain.
   };
-  using FileId = std::pair<std::uint64_t, std::uint64_t>;  ///< Device and inode.
+  using Needs = std::map<ScopeId, std::set<ScopeId>>;
 
   Run* run_of(ScopeId id);
   const Run* find_run(const std::optional<Key>& key) const;
@@ -70,13 +74,14 @@ class RunPaths {
   void used(const FileUse& use);
   void gone(ScopeId id, ScopeId into);
   void forget_oldest_run();
+  Needs needs_of(const Run& run) const;
 
   Book& book_;
   std::unordered_map<ScopeId, Run> runs_;
   std::unordered_map<ScopeId, ScopeId> run_of_task_;
   std::map<FileId, File> files_;  ///< That tasks wrote.
   std::deque<ScopeId> finished_;  ///< Runs, the oldest first.
-  std::size_t needs_ = 0;
+  std::size_t uses_ = 0;
   std::uint64_t last_ns_ = 0;
 };
 

@@ -11,6 +11,8 @@
 #include <span>
 #include <utility>
 
+#include "base/clock.hpp"
+#include "base/random.hpp"
 #include "base/unique_fd.hpp"
 #include "files.skel.h"
 #include "lifecycle.skel.h"
@@ -47,6 +49,13 @@ void take_sums(const tracer_file_sums& sums, FileUseRecord& record) {
   record.account = sums.account;
   record.no_room = sums.no_room != 0;
   if (sums.open_unknown == 0 && sums.opened_ns != 0) record.opened_ns = sums.opened_ns;
+  record.begins = sums.begins;
+  record.wrote = sums.wrote != 0;
+  record.reads_earlier = sums.reads_earlier != 0;
+  if (sums.modified_ns != 0) {
+    const std::uint64_t offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+    record.modified_ns = sums.modified_ns - std::min<std::uint64_t>(sums.modified_ns, offset_ns);
+  }
 }
 
 /// "fuse.sshfs" as in /proc/PID/mountinfo.
@@ -132,6 +141,7 @@ void FilesFamily::load(const FamilySetup& setup, Way way, bool moves) {
                  [&](files_bpf& bpf, const LibbpfLog& log) {
                    bpf.rodata->slot_mask = setup.places - 1;
                    bpf.rodata->own_pid_namespace = own_pid_namespace();
+                   bpf.rodata->own_seed = random_number();
                    for (const std::uint32_t magic : FileRules::builtin().noise_filesystems()) {
                      const std::uint32_t bit = TRACER_NOISE_BIT(magic);
                      bpf.rodata->noise_bits[bit / 64] |= std::uint64_t{1} << (bit % 64);
