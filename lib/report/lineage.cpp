@@ -63,19 +63,24 @@ void LineageBuilder::add(const Event& event, std::size_t host, std::uint64_t wal
   if (change == nullptr) return;
   book_.saw(*change);
   const ScopeId id = book_.id_of(*change->after, false);
-  const auto known = task_places_.find(id);
+  const auto known = task_places_.find({id, ""});
   if (!change->pid && change->old_task_key && id != ScopeId::kNone && known != task_places_.end())
     tasks_[known->second] = task_of(*change->after);
 }
 
 LineageTask LineageBuilder::task_of(const Context& context) {
-  return {context.task_key, context.run_key, name_of(context), context.run, context.step, context.sample};
+  return {context.task_key, context.run_key, name_of(context), context.run, context.step, context.sample, {}};
 }
 
-std::size_t LineageBuilder::place_of(const Context& context) {
+std::size_t LineageBuilder::place_of(const Process& process) {
+  const Context& context = *process.context;
   const Book::ScopePtr scope = book_.make(context);
-  const auto [at, fresh] = task_places_.try_emplace(scope ? scope->id : ScopeId::kNone, tasks_.size());
-  if (fresh) tasks_.push_back(task_of(context));
+  // A script without an engine has no tasks, but tools.
+  const std::string tool = context.task_key || context.engine ? "" : process.program->tool.value_or("");
+  const auto [at, fresh] = task_places_.try_emplace({scope ? scope->id : ScopeId::kNone, tool}, tasks_.size());
+  if (!fresh) return at->second;
+  LineageTask& task = tasks_.emplace_back(task_of(context));
+  if (!tool.empty()) task.tool = task.name = tool;
   return at->second;
 }
 
@@ -91,7 +96,7 @@ void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t
     return;
   }
   Use& added =
-      uses_.emplace_back(Use{place_of(*use.process->context), place_of(*use.path), host, use.device.value_or(0),
+      uses_.emplace_back(Use{place_of(*use.process), place_of(*use.path), host, use.device.value_or(0),
                              use.inode.value_or(0), use.last_close_ns + wall_offset_ns, use.opens, use.read_bytes,
                              use.written_bytes, use.size_bytes, use.opened_to_read, use.opened_to_write, use.created,
                              use.renames.value_or(0) != 0, std::nullopt, use.renames.has_value(), std::nullopt});
