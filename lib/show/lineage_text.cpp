@@ -27,6 +27,11 @@ std::uint64_t traffic_of(const LineageFile& file) {
   return file.read_bytes.value_or(Figure{}).value + file.written_bytes.value_or(Figure{}).value;
 }
 
+/// Empty: no path is shown relative to it.
+std::string folder_line(const LineageGraph& lineage) {
+  return lineage.folder.empty() ? "" : fmt::format("paths are relative to {}\n\n", visible(lineage.folder, kMostPath));
+}
+
 std::string name_of(const LineageGraph& lineage, const std::vector<std::size_t>& tasks) {
   if (tasks.empty()) return "";
   std::string name = visible(lineage.tasks[tasks.front()].name, kMostName);
@@ -100,7 +105,7 @@ void add_files(Grid& grid, const LineageGraph& lineage, std::vector<const Lineag
     const std::string names = others_of(lineage, file.*others, edges[i]->task);
     std::string from = names.empty() ? "" : (others == &LineageFile::readers ? "to " : "from ") + names;
     if (is_deleted(file) && edges[i]->mode != FileMode::kDelete) from += from.empty() ? "deleted" : ", deleted";
-    grid.add({verb, visible(file.path, kMostPath), format_bytes(file.size_bytes), from});
+    grid.add({verb, visible(shown_path(lineage, file), kMostPath), format_bytes(file.size_bytes), from});
   }
   if (edges.size() > kMostFilesOfTask)
     grid.add({"", rest_text(edges.size() - kMostFilesOfTask, "file", "files"), "", ""});
@@ -133,17 +138,14 @@ std::string sums_text(const LineageGraph& lineage) {
   return text;
 }
 
-/// In double quotes.
-std::string dot_text(const std::string& text) {
-  std::string quoted;
-  for (const char c : visible(text, kMostPath)) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted;
-}
-
 }  // namespace
+
+std::string shown_path(const LineageGraph& lineage, const LineageFile& file) {
+  const std::string& folder = lineage.folder;
+  const bool is_below = !folder.empty() && file.path.size() > folder.size() && file.path.starts_with(folder) &&
+                        file.path[folder.size()] == '/';
+  return is_below ? file.path.substr(folder.size() + 1) : file.path;
+}
 
 std::string files_text(const LineageGraph& lineage) {
   if (!lineage.seen) return kNothing;
@@ -158,9 +160,10 @@ std::string files_text(const LineageGraph& lineage) {
     const LineageFile& file = *files[i];
     grid.add({format_bytes(file.size_bytes), format_figure(file.read_bytes, format_bytes),
               format_figure(file.written_bytes, format_bytes), std::to_string(file.opens), role_text(file),
-              name_of(lineage, file.writers), name_of(lineage, file.readers), visible(file.path, kMostPath)});
+              name_of(lineage, file.writers), name_of(lineage, file.readers),
+              visible(shown_path(lineage, file), kMostPath)});
   }
-  std::string text = grid.text();
+  std::string text = folder_line(lineage) + grid.text();
   if (files.size() > kMostFiles) text += rest_text(files.size() - kMostFiles, "file", "files") + " (all: --json)\n";
   return text + '\n' + sums_text(lineage) + footnotes(lineage);
 }
@@ -184,26 +187,9 @@ std::string lineage_text(const LineageGraph& lineage) {
     add_files(grid, lineage, tasks[i].renames, "  renames", &LineageFile::writers);
     add_files(grid, lineage, tasks[i].deletes, "  deletes", &LineageFile::writers);
   }
-  std::string text = grid.text();
+  std::string text = folder_line(lineage) + grid.text();
   if (rest != 0) text += rest_text(rest, "task", "tasks") + " (all: --json)\n";
   return text + '\n' + sums_text(lineage) + footnotes(lineage);
-}
-
-std::string lineage_dot(const LineageGraph& lineage) {
-  // As Graphviz expects it, in any locale.
-  const Utf8Scope utf8(true);
-  std::string text = "digraph lineage {\n  rankdir=LR;\n";
-  for (std::size_t i = 0; i < lineage.tasks.size(); ++i)
-    text += fmt::format("  t{} [shape=box, label=\"{}\"];\n", i, dot_text(lineage.tasks[i].name));
-  for (std::size_t i = 0; i < lineage.files.size(); ++i)
-    text += fmt::format("  f{} [shape=note, label=\"{}\"];\n", i, dot_text(lineage.files[i].path));
-  for (const LineageEdge& edge : lineage.edges) {
-    if (reads(edge.mode)) text += fmt::format("  f{} -> t{};\n", edge.file, edge.task);
-    if (writes(edge.mode)) text += fmt::format("  t{} -> f{};\n", edge.task, edge.file);
-    if (!reads(edge.mode) && !writes(edge.mode))
-      text += fmt::format("  t{} -> f{} [style=dashed, label=\"{}\"];\n", edge.task, edge.file, to_string(edge.mode));
-  }
-  return text + "}\n";
 }
 
 }  // namespace tracer::internal
