@@ -11,6 +11,7 @@
 #include "files/recordings.hpp"
 #include "process/privileges.hpp"
 #include "report/lineage.hpp"
+#include "report/run_folder.hpp"
 #include "show/lineage_text.hpp"
 #include "show/screen.hpp"
 
@@ -27,13 +28,19 @@ std::size_t number_of(std::vector<std::string>& boots, const std::string& boot) 
 
 tracer::internal::LineageGraph lineage_of(Recordings& recordings) {
   tracer::internal::LineageBuilder builder;
+  tracer::internal::RunFolder folder;
   std::vector<std::string> boots;
   for (tracer::RecordingReader& reader : recordings.readers) {
     const tracer::HostInfo& host = reader.host();
     const std::size_t boot = number_of(boots, host.boot_id);
-    while (const auto event = reader.next()) builder.add(*event, boot, host.wall_offset_ns);
+    while (const auto event = reader.next()) {
+      builder.add(*event, boot, host.wall_offset_ns);
+      folder.add(*event);
+    }
   }
-  return builder.build();
+  tracer::internal::LineageGraph lineage = builder.build();
+  lineage.folder = folder.path();
+  return lineage;
 }
 
 }  // namespace

@@ -42,8 +42,9 @@ class Insight {
   /// Before the first event: whose subordinate user ids are whose.
   void use(UserIds user_ids) { findings_.use(std::move(user_ids)); }
   /// Before the first event, and before a history is used: of what happens on this host now.
-  void ask_for_space(FullFileSystems::ReadSpace read = file_system_space) {
-    get<FullFileSystems>().ask(std::move(read));
+  void ask_for_space(FullFileSystems::ReadSpace read = file_system_space,
+                     FullFileSystems::Look look = look_at_file_systems) {
+    get<FullFileSystems>().ask(std::move(read), std::move(look));
     on_this_host_ = true;
   }
   /// Appends `event`, and the findings that follow from it: before it if it is the last.

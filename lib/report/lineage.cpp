@@ -65,24 +65,30 @@ void LineageBuilder::add(const Event& event, std::size_t host, std::uint64_t wal
   if (change == nullptr) return;
   book_.saw(*change);
   const ScopeId id = book_.id_of(*change->after, false);
-  const auto known = task_places_.find(id);
+  const auto known = task_places_.find({id, ""});
   if (!change->pid && change->old_task_key && id != ScopeId::kNone && known != task_places_.end())
     tasks_[known->second] = task_of(*change->after);
 }
 
 LineageTask LineageBuilder::task_of(const Context& context) {
-  return {context.task_key, context.run_key, name_of(context), context.run, context.step, context.sample};
+  return {context.task_key, context.run_key, name_of(context), context.run, context.step, context.sample, {}};
 }
 
-std::size_t LineageBuilder::place_of(const Context& context) {
+std::size_t LineageBuilder::place_of(const Process& process) {
+  const Context& context = *process.context;
   const Book::ScopePtr scope = book_.make(context);
-  const auto [at, fresh] = task_places_.try_emplace(scope ? scope->id : ScopeId::kNone, tasks_.size());
-  if (fresh) tasks_.push_back(task_of(context));
+  // A script without an engine has no tasks, but tools.
+  const std::string tool = context.task_key || context.engine ? "" : process.program->tool.value_or("");
+  const auto [at, fresh] = task_places_.try_emplace({scope ? scope->id : ScopeId::kNone, tool}, tasks_.size());
+  if (!fresh) return at->second;
+  LineageTask& task = tasks_.emplace_back(task_of(context));
+  if (!tool.empty()) task.tool = task.name = tool;
   return at->second;
 }
 
 void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t wall_offset_ns) {
   seen_ = true;
+  sees_opens_ = sees_opens_ || use.first_open_ns.has_value();
   if (!use.path) {
     folded_opens_ += use.opens;
     if (use.folded == "others" && use.opened_to_write) {
@@ -101,7 +107,7 @@ void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t
   for (std::uint64_t* time_ns : {&content.open_from_ns, &content.open_to_ns, &content.close_ns})
     *time_ns += wall_offset_ns;
   Use& added = uses_.emplace_back(
-      Use{place_of(*use.process->context), place_of(*use.path), host, use.device.value_or(0), use.inode.value_or(0),
+      Use{place_of(*use.process), place_of(*use.path), host, use.device.value_or(0), use.inode.value_or(0),
           use.generation.value_or(0), content, use.opens, use.read_bytes, use.written_bytes, use.size_bytes,
           use.renames.value_or(0) != 0, std::nullopt, use.renames.has_value(), std::nullopt});
   if (use.renamed_to) added.renamed_to = place_of(*use.renamed_to);
@@ -185,7 +191,8 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
     used[writer.use] = used[writer.use] || writer.certain;
     modes[use.task].writes = true;
     add_once(writer.certain ? file.writers : file.possible_writers, use.task);
-    add_bytes(file.written_bytes, use.written_bytes, &writer == &content.writers.front());
+    add_bytes(file.written_bytes, writer.certain ? use.written_bytes : std::nullopt,
+              &writer == &content.writers.front());
   }
   bool is_read = false;  // After it was written.
   bool may_be_read = !may_pair(content);
@@ -195,7 +202,7 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
     Modes& own = modes[use.task];
     own.reads = true;
     add_once(reader.certain ? file.readers : file.possible_readers, use.task);
-    add_bytes(file.read_bytes, use.read_bytes, &reader == &content.readers.front());
+    add_bytes(file.read_bytes, reader.certain ? use.read_bytes : std::nullopt, &reader == &content.readers.front());
     if (!may_pair(content)) continue;
     for (const ContentPart& writer : content.writers) {
       // One process passes on to itself only what it read in another open than that which began it.
@@ -256,6 +263,7 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
 LineageGraph LineageBuilder::build() const {
   LineageGraph lineage;
   lineage.seen = seen_;
+  lineage.sees_opens = sees_opens_;
   lineage.folded_opens = folded_opens_;
   lineage.left_out = left_out_;
   lineage.tasks = tasks_;

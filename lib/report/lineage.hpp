@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <tracer/event.hpp>
@@ -20,7 +20,7 @@
 
 namespace tracer::internal {
 
-/// A task; or what a run, or the host, did outside of all tasks.
+/// A task; or what a run, or the host, did outside of all tasks: by tool, unless an engine did it.
 struct LineageTask {
   std::optional<Key> task_key;
   std::optional<Key> run_key;
@@ -28,6 +28,7 @@ struct LineageTask {
   std::optional<std::string> run;
   std::optional<std::string> step;
   std::optional<std::string> sample;
+  std::optional<std::string> tool;
 };
 
 enum class FileRole {
@@ -77,7 +78,9 @@ struct LineageGraph {
   std::uint64_t folded_opens = 0;  ///< Opens of files that are not told apart.
   std::uint64_t left_out = 0;      ///< Uses beyond LineageBuilder::kMostUses.
   bool seen = false;               ///< The recordings have uses of files at all.
+  bool sees_opens = false;         ///< And when they were opened.
   bool sees_moves = false;         ///< And renames and deletes of them: null otherwise.
+  std::string folder = {};         ///< That people see paths relative to: as RunFolder.
 };
 
 /// Collects uses of files. Bounded.
@@ -115,19 +118,20 @@ class LineageBuilder {
 
   void add_use(const FileUse& use, std::size_t host, std::uint64_t wall_offset_ns);
   static LineageTask task_of(const Context& context);
-  std::size_t place_of(const Context& context);
+  std::size_t place_of(const Process& process);
   std::size_t place_of(const std::string& path);
 
   std::vector<LineageTask> tasks_;
   Book book_{std::make_shared<Accounts>(), {}, Book::kMostBytesOfRecording, Book::kMostBytesOfRecording};
-  std::unordered_map<ScopeId, std::size_t> task_places_;  ///< Of kNone: what is in no run.
-  std::vector<const std::string*> paths_;                 ///< Keys of path_places_.
+  std::map<std::pair<ScopeId, std::string>, std::size_t> task_places_;  ///< By tool where that tells them apart.
+  std::vector<const std::string*> paths_;                               ///< Keys of path_places_.
   std::size_t path_bytes_ = 0;
   std::map<std::string, std::size_t> path_places_;
   std::vector<Use> uses_;
   std::uint64_t folded_opens_ = 0;
   std::uint64_t left_out_ = 0;
   bool seen_ = false;
+  bool sees_opens_ = false;
   std::map<std::size_t, std::uint64_t> unnamed_writes_;  ///< By host: the first use of files not told apart began then.
 };
 

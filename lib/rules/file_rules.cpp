@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,10 +24,13 @@ class FileRulesReader {
     check_keys(root, "the file", {"schema", "kinds", "noise"}, mistakes_);
     read_kinds(root);
     for_each_table(root, "noise", mistakes_, [this](const toml::table& table) {
-      check_keys(table, "noise", {"filesystems", "folders", "files", "names", "test"}, mistakes_);
+      check_keys(table, "noise", {"filesystems", "folders", "files", "inside", "programs", "names", "test"}, mistakes_);
       read_filesystems(table);
       read_paths(table, "folders", rules_.folders_);
       read_paths(table, "files", rules_.files_);
+      read_below(table);
+      for (std::string& name : read_strings(table, "programs", false, mistakes_))
+        rules_.programs_.insert(std::move(name));
       for (std::string& name : read_strings(table, "names", false, mistakes_)) rules_.names_.push_back(std::move(name));
       read_examples(table);
     });
@@ -68,6 +72,15 @@ class FileRulesReader {
     }
   }
 
+  void read_below(const toml::table& table) {
+    for (std::string& names : read_strings(table, "inside", false, mistakes_)) {
+      if (names.empty() || names.starts_with('/') || names.ends_with('/') ||
+          std::count(names.begin(), names.end(), '/') > 1)
+        mistakes_.add(line_of(*table.get("inside")), fmt::format("\"{}\" must be one name, or two with a '/'", names));
+      rules_.inside_.insert(std::move(names));
+    }
+  }
+
   void read_examples(const toml::table& table) {
     const toml::table* test = read_test(table, {"noise", "data"}, mistakes_);
     if (test == nullptr) return;
@@ -98,9 +111,19 @@ const FileRules& FileRules::builtin() {
 
 bool FileRules::is_noise(std::string_view path) const {
   if (files_.contains(std::string(path))) return true;
-  for (std::size_t end = path.find('/', 1); end != std::string_view::npos; end = path.find('/', end + 1))
-    if (folders_.contains(std::string(path.substr(0, end)))) return true;
+  std::string_view folder;
+  // Where the names of the folder, and of the one that it is in, begin.
+  std::size_t begin = 1;
+  std::size_t begin_of_upper = 1;
+  for (std::size_t end = path.find('/', 1); end != std::string_view::npos; end = path.find('/', end + 1)) {
+    folder = path.substr(begin, end - begin);
+    if (folders_.contains(std::string(path.substr(0, end))) || inside_.contains(std::string(folder)) ||
+        inside_.contains(std::string(path.substr(begin_of_upper, end - begin_of_upper))))
+      return true;
+    begin_of_upper = std::exchange(begin, end + 1);
+  }
   const std::string_view name = base_name(path);
+  if (name.find('.') == std::string_view::npos && programs_.contains(std::string(folder))) return true;
   return std::any_of(names_.begin(), names_.end(),
                      [name](const std::string& glob) { return glob_matches(glob, name); });
 }

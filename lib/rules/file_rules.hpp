@@ -38,7 +38,9 @@ class FileRules {
   std::vector<std::uint32_t> filesystems_;
   std::unordered_set<std::string> folders_;
   std::unordered_set<std::string> files_;
-  std::vector<std::string> names_;  ///< Globs.
+  std::unordered_set<std::string> inside_;    ///< "name" or "name/name" of folders, wherever they are.
+  std::unordered_set<std::string> programs_;  ///< Names of folders.
+  std::vector<std::string> names_;            ///< Globs.
   std::unordered_set<std::string> kinds_;
   std::vector<FileExample> examples_;
 };

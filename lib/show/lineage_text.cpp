@@ -27,6 +27,11 @@ std::uint64_t traffic_of(const LineageFile& file) {
   return file.read_bytes.value_or(Figure{}).value + file.written_bytes.value_or(Figure{}).value;
 }
 
+/// Empty: no path is shown relative to it.
+std::string folder_line(const LineageGraph& lineage) {
+  return lineage.folder.empty() ? "" : fmt::format("paths are relative to {}\n\n", visible(lineage.folder, kMostPath));
+}
+
 std::string name_of(const LineageGraph& lineage, const std::vector<std::size_t>& tasks) {
   if (tasks.empty()) return "";
   std::string name = visible(lineage.tasks[tasks.front()].name, kMostName);
@@ -38,19 +43,32 @@ std::string rest_text(std::size_t rest, const char* one, const char* many) {
   return rest == 0 ? "" : fmt::format("{} {} more", symbols().ellipsis, format_count(rest, one, many));
 }
 
+/// "f.txt (version 2 of 3)"
+std::string named_path(const LineageGraph& lineage, const LineageFile& file) {
+  const std::string path = visible(shown_path(lineage, file), kMostPath);
+  return file.versions == 1 ? path : fmt::format("{} (version {} of {})", path, file.version, file.versions);
+}
+
 bool is_deleted(const LineageFile& file) { return file.deleted.value_or(false); }
 
 std::string role_text(const LineageFile& file) {
   return std::string(to_string(file.role)) + (is_deleted(file) ? ", deleted" : "");
 }
 
+bool any_unknown(const LineageGraph& lineage) {
+  return std::any_of(lineage.files.begin(), lineage.files.end(),
+                     [](const LineageFile& file) { return file.role == FileRole::kUnknown; });
+}
+
 /// What a reader of it must know.
 std::string footnotes(const LineageGraph& lineage) {
   std::string text;
   if (lineage.folded_opens != 0)
-    text += fmt::format("not named: {} of unlinked files, or of more files than a process's first 1,024\n",
+    text += fmt::format("not named: {} of unlinked files, or of more files than a process's first 8,192\n",
                         format_count(lineage.folded_opens, "open", "opens"));
   if (!lineage.sees_moves) text += "not seen: renames and deletes, for which the kernel must let functions be traced\n";
+  if (any_unknown(lineage) && !lineage.sees_opens)
+    text += "not known: which of several contents of a file was read, as opens are not seen, for which likewise\n";
   if (lineage.left_out != 0) text += fmt::format("left out: {}\n", format_count(lineage.left_out, "use", "uses"));
   return text;
 }
@@ -81,26 +99,56 @@ std::vector<OfTask> by_task(const LineageGraph& lineage) {
   return tasks;
 }
 
-/// Others than this task.
-std::string others_of(const LineageGraph& lineage, const std::vector<std::size_t>& tasks, std::size_t task) {
-  std::vector<std::size_t> others;
-  std::copy_if(tasks.begin(), tasks.end(), std::back_inserter(others),
-               [task](std::size_t each) { return each != task; });
-  return name_of(lineage, others);
+/// "from A", "maybe from B"
+std::string with_names(const LineageGraph& lineage, const char* how, const std::vector<std::size_t>& certain,
+                       const std::vector<std::size_t>& possible) {
+  if (!certain.empty()) return std::string(how) + name_of(lineage, certain);
+  return possible.empty() ? "" : std::string("maybe ") + how + name_of(lineage, possible);
 }
 
-/// `others`: who, beside the task, is named with each file.
+/// By the places of files: the edges of those who read them.
+using Readers = std::vector<std::vector<const LineageEdge*>>;
+
+Readers readers_of(const LineageGraph& lineage) {
+  Readers readers(lineage.files.size());
+  for (const LineageEdge& edge : lineage.edges)
+    if (reads(edge.mode)) readers[edge.file].push_back(&edge);
+  return readers;
+}
+
+bool contains(const std::vector<std::size_t>& tasks, std::size_t task) {
+  return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
+}
+
+/// Who read what this task wrote.
+std::string to_text(const LineageGraph& lineage, const Readers& readers, const LineageEdge& edge) {
+  std::vector<std::size_t> certain;
+  std::vector<std::size_t> possible;
+  for (const LineageEdge* reader : readers[edge.file]) {
+    if (contains(reader->from, edge.task)) certain.push_back(reader->task);
+    if (contains(reader->may_from, edge.task)) possible.push_back(reader->task);
+  }
+  return with_names(lineage, "to ", certain, possible);
+}
+
+std::string writers_text(const LineageGraph& lineage, const LineageEdge& edge) {
+  std::vector<std::size_t> others = lineage.files[edge.file].writers;
+  std::erase(others, edge.task);
+  return with_names(lineage, "from ", others, {});
+}
+
+/// `others_of`: who, beside the task, is named with each file.
+template <class OthersOf>
 void add_files(Grid& grid, const LineageGraph& lineage, std::vector<const LineageEdge*> edges, const char* verb,
-               std::vector<std::size_t> LineageFile::*others) {
+               const OthersOf& others_of) {
   std::stable_sort(edges.begin(), edges.end(), [&](const LineageEdge* a, const LineageEdge* b) {
     return lineage.files[a->file].size_bytes > lineage.files[b->file].size_bytes;
   });
   for (std::size_t i = 0; i < std::min(edges.size(), kMostFilesOfTask); ++i) {
     const LineageFile& file = lineage.files[edges[i]->file];
-    const std::string names = others_of(lineage, file.*others, edges[i]->task);
-    std::string from = names.empty() ? "" : (others == &LineageFile::readers ? "to " : "from ") + names;
-    if (is_deleted(file) && edges[i]->mode != FileMode::kDelete) from += from.empty() ? "deleted" : ", deleted";
-    grid.add({verb, visible(file.path, kMostPath), format_bytes(file.size_bytes), from});
+    std::string others = others_of(*edges[i]);
+    if (is_deleted(file) && edges[i]->mode != FileMode::kDelete) others += others.empty() ? "deleted" : ", deleted";
+    grid.add({verb, named_path(lineage, file), format_bytes(file.size_bytes), others});
   }
   if (edges.size() > kMostFilesOfTask)
     grid.add({"", rest_text(edges.size() - kMostFilesOfTask, "file", "files"), "", ""});
@@ -127,23 +175,21 @@ std::string sums_text(const LineageGraph& lineage) {
   add(has(FileRole::kInput), "read, and written by nobody here");
   add(has(FileRole::kIntermediate), "written, and read afterwards");
   add(has(FileRole::kOutput), "written, and not read afterwards");
+  add(has(FileRole::kUnknown), "by whom they were written, or whether they were read afterwards, is not known");
   add(has(FileRole::kUntouched), "only renamed or deleted");
   add(is_deleted, "deleted, of all these");
   add(is_read_again, "read again and again, twice their size or more", read_of);
   return text;
 }
 
-/// In double quotes.
-std::string dot_text(const std::string& text) {
-  std::string quoted;
-  for (const char c : visible(text, kMostPath)) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted;
-}
-
 }  // namespace
+
+std::string shown_path(const LineageGraph& lineage, const LineageFile& file) {
+  const std::string& folder = lineage.folder;
+  const bool is_below = !folder.empty() && file.path.size() > folder.size() && file.path.starts_with(folder) &&
+                        file.path[folder.size()] == '/';
+  return is_below ? file.path.substr(folder.size() + 1) : file.path;
+}
 
 std::string files_text(const LineageGraph& lineage) {
   if (!lineage.seen) return kNothing;
@@ -158,9 +204,10 @@ std::string files_text(const LineageGraph& lineage) {
     const LineageFile& file = *files[i];
     grid.add({format_bytes(file.size_bytes), format_figure(file.read_bytes, format_bytes),
               format_figure(file.written_bytes, format_bytes), std::to_string(file.opens), role_text(file),
-              name_of(lineage, file.writers), name_of(lineage, file.readers), visible(file.path, kMostPath)});
+              with_names(lineage, "", file.writers, file.possible_writers),
+              with_names(lineage, "", file.readers, file.possible_readers), named_path(lineage, file)});
   }
-  std::string text = grid.text();
+  std::string text = folder_line(lineage) + grid.text();
   if (files.size() > kMostFiles) text += rest_text(files.size() - kMostFiles, "file", "files") + " (all: --json)\n";
   return text + '\n' + sums_text(lineage) + footnotes(lineage);
 }
@@ -168,6 +215,7 @@ std::string files_text(const LineageGraph& lineage) {
 std::string lineage_text(const LineageGraph& lineage) {
   if (!lineage.seen) return kNothing;
   const std::vector<OfTask> tasks = by_task(lineage);
+  const Readers readers = readers_of(lineage);
   Grid grid({Align::kLeft, Align::kLeft, Align::kRight, Align::kLeft});
   std::size_t shown = 0;
   std::size_t rest = 0;
@@ -179,31 +227,17 @@ std::string lineage_text(const LineageGraph& lineage) {
     }
     ++shown;
     grid.add({visible(lineage.tasks[i].name, kMostName)});
-    add_files(grid, lineage, tasks[i].reads, "  reads", &LineageFile::writers);
-    add_files(grid, lineage, tasks[i].writes, "  writes", &LineageFile::readers);
-    add_files(grid, lineage, tasks[i].renames, "  renames", &LineageFile::writers);
-    add_files(grid, lineage, tasks[i].deletes, "  deletes", &LineageFile::writers);
+    const auto from = [&](const LineageEdge& edge) { return with_names(lineage, "from ", edge.from, edge.may_from); };
+    const auto to = [&](const LineageEdge& edge) { return to_text(lineage, readers, edge); };
+    const auto writers = [&](const LineageEdge& edge) { return writers_text(lineage, edge); };
+    add_files(grid, lineage, tasks[i].reads, "  reads", from);
+    add_files(grid, lineage, tasks[i].writes, "  writes", to);
+    add_files(grid, lineage, tasks[i].renames, "  renames", writers);
+    add_files(grid, lineage, tasks[i].deletes, "  deletes", writers);
   }
-  std::string text = grid.text();
+  std::string text = folder_line(lineage) + grid.text();
   if (rest != 0) text += rest_text(rest, "task", "tasks") + " (all: --json)\n";
   return text + '\n' + sums_text(lineage) + footnotes(lineage);
-}
-
-std::string lineage_dot(const LineageGraph& lineage) {
-  // As Graphviz expects it, in any locale.
-  const Utf8Scope utf8(true);
-  std::string text = "digraph lineage {\n  rankdir=LR;\n";
-  for (std::size_t i = 0; i < lineage.tasks.size(); ++i)
-    text += fmt::format("  t{} [shape=box, label=\"{}\"];\n", i, dot_text(lineage.tasks[i].name));
-  for (std::size_t i = 0; i < lineage.files.size(); ++i)
-    text += fmt::format("  f{} [shape=note, label=\"{}\"];\n", i, dot_text(lineage.files[i].path));
-  for (const LineageEdge& edge : lineage.edges) {
-    if (reads(edge.mode)) text += fmt::format("  f{} -> t{};\n", edge.file, edge.task);
-    if (writes(edge.mode)) text += fmt::format("  t{} -> f{};\n", edge.task, edge.file);
-    if (!reads(edge.mode) && !writes(edge.mode))
-      text += fmt::format("  t{} -> f{} [style=dashed, label=\"{}\"];\n", edge.task, edge.file, to_string(edge.mode));
-  }
-  return text + "}\n";
 }
 
 }  // namespace tracer::internal

@@ -69,6 +69,40 @@ class FullFileSystem(support.TestCase):
         finding, = self.full("echo more >> out", before=fill)
         self.assertEqual(finding["tool"], "bash -c")
 
+    def may_be_full(self, script, options="size=4m", before="true"):
+        finding, = self.full(script, options, before)
+        self.assertEqual((finding["confidence"], finding["state"]), ("medium", "closed"))
+        self.assertIn(f"and may have failed when {self.path('small')} was full", finding["text"])
+        return finding, self.figures(finding)
+
+    def test_what_was_written_is_removed_as_soon_as_it_fails(self):
+        for tool, script in (("seq", "seq 1 3000000 > out || { rm -f out; exit 3; }"),
+                             ("sort", "seq 1 3000000 | sort -R -S 1M -T . -o sorted"),
+                             ("head", "mkdir d; head -c 3m /dev/zero > d/first; head -c 3m /dev/zero > d/second || "
+                                      "{ rm -rf d; exit 1; }"),
+                             (None, "python3 -c \"import os,sys\ntry:\n  open('out', 'wb', 0).write(bytes(5 << 20))\n"
+                                    "  open('out', 'ab', 0).write(b'x')\nexcept OSError:\n  os.remove('out')\n"
+                                    "  sys.exit(4)\"")):
+            with self.subTest(script):
+                finding, figures = self.may_be_full(script)
+                if tool:
+                    self.assertEqual(finding["tool"], tool)
+                self.assertEqual((figures["free_afterwards_bytes"], figures["size_bytes"]), (4 << 20, 4 << 20))
+                self.assertGreater(figures["removed_bytes"], 2 << 20)
+
+    def test_others_free_it_while_the_program_gives_up(self):
+        # What filled it is not the traced program's, and is gone before that ends.
+        fill = "head -c 4194304 /dev/zero > out; (sleep 3; rm out) &"
+        finding, figures = self.may_be_full("(echo more > more; sleep 4; rm more; exit 1)", before=fill)
+        self.assertLess(figures["free_before_bytes"], figures["free_afterwards_bytes"])
+
+    def test_what_was_removed_would_have_fit(self):
+        self.assertEqual(self.full("head -c 3000000 /dev/zero > out; rm out; cat missing > out; rm out; exit 1", "size=4m"), [])
+        self.assertEqual(self.full("head -c 5m /dev/zero > out; rm out; exit 0", "size=4m"), [])
+        # One after the other there was room for each; the last look shows it.
+        turns = "for i in 1 2 3; do head -c 3000000 /dev/zero > $i; rm $i; done; sleep 1.5; cat missing > out; exit 1"
+        self.assertEqual(self.full(turns, "size=4m"), [])
+
     def test_a_failure_with_room_is_none(self):
         self.assertEqual(self.full("head -c 100000 /dev/zero > out; cat out missing > copy; exit 1"), [])
 

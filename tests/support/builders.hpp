@@ -23,6 +23,7 @@ struct ProcessSpec {
   std::optional<std::string> exe = {};
   std::optional<std::vector<std::string>> argv = {};
   std::optional<std::string> tool = {};
+  std::optional<std::string> cwd = {};
   tracer::Context context = {};
   tracer::Cgroup cgroup = {};
 };
@@ -39,6 +40,7 @@ inline std::shared_ptr<const tracer::Process> process(ProcessSpec spec = {}) {
   program.exe = std::move(spec.exe);
   program.argv = std::move(spec.argv);
   program.tool = std::move(spec.tool);
+  program.cwd = std::move(spec.cwd);
   process.program = std::make_shared<const tracer::Program>(std::move(program));
   process.context = std::make_shared<const tracer::Context>(std::move(spec.context));
   process.cgroup = std::make_shared<const tracer::Cgroup>(std::move(spec.cgroup));

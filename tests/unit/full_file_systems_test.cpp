@@ -7,11 +7,16 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <future>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -42,12 +47,22 @@ Context context_of_task() {
 /// A task of process 10 and its child 20, on a host whose only file system has this much room.
 class Story {
  public:
-  explicit Story(std::optional<FileSystemSpace> space) {
-    insight_.ask_for_space([space = std::move(space)](const SpaceQuestion& asked) {
-      CHECK(asked.device == kScratch);
-      CHECK(asked.path == "/scratch/out.bam");
-      return space;
-    });
+  explicit Story(std::optional<FileSystemSpace> space, std::vector<SpaceLook> looks = {}) {
+    insight_.ask_for_space(
+        [space = std::move(space)](const SpaceQuestion& asked) {
+          CHECK(asked.device == kScratch);
+          CHECK(asked.path == "/scratch/out.bam");
+          if (space && space->removed_bytes != 0) {
+            REQUIRE(asked.files.size() == 1);
+            CHECK(asked.files[0].inode == 7);
+            CHECK(asked.files[0].size_bytes == 4 * kMiB);
+          }
+          return space;
+        },
+        [this, looks] {
+          const std::size_t number = begun_++;
+          return number < looks.size() ? looks[number] : SpaceLook{std::numeric_limits<std::uint64_t>::max()};
+        });
     TaskStart start;
     start.time_ns = start.start_ns = kMs;
     start.context = std::make_shared<const Context>(context_of_task());
@@ -65,7 +80,21 @@ class Story {
     use.opens = 1;
     use.opened_to_read = !to_write;
     use.opened_to_write = to_write;
+    use.size_bytes = 4 * kMiB;
+    use.last_close_ns = 49 * kMs;
     add(use);
+  }
+  /// All looks have been seen.
+  void looks_at(std::size_t count) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    // The next one begins when the one before has been taken.
+    while (begun_ <= count && std::chrono::steady_clock::now() < until) {
+      SnapshotEnd end;
+      end.time_ns = 40 * kMs;
+      add(end);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    REQUIRE(begun_ > count);
   }
   void ends(std::uint32_t pid, std::int32_t code, std::optional<std::int32_t> signal = {}, bool is_answer = false) {
     ProcessExit exit;
@@ -78,6 +107,7 @@ class Story {
       exit.exit_code = code;
     }
     exit.status_is_answer = is_answer;
+    exit.account.written_bytes = 4 * kMiB;
     add(exit);
   }
   /// The task ends so, and the session.
@@ -108,6 +138,7 @@ class Story {
                            .tool = pid == 20 ? "samtools sort" : "bash",
                            .context = context_of_task()});
   }
+  std::atomic<std::size_t> begun_ = 0;
   Insight insight_{2};
   std::vector<Event> events_;
 };
@@ -175,10 +206,12 @@ TEST_CASE("file systems of one user that hang, and any number of tasks that writ
   std::promise<void> gone;
   const std::shared_future<void> hangs = gone.get_future().share();
   Insight insight(2);
-  insight.ask_for_space([hangs](const SpaceQuestion& asked) {
-    if (asked.path == "/mnt/hung") hangs.wait();
-    return room(0);
-  });
+  insight.ask_for_space(
+      [hangs](const SpaceQuestion& asked) {
+        if (asked.path == "/mnt/hung") hangs.wait();
+        return room(0);
+      },
+      [] { return SpaceLook{}; });
   std::vector<Event> events;
   const auto fails = [&](std::uint32_t pid, std::uint32_t uid, const char* path) {
     Context context = context_of_task();
@@ -226,6 +259,80 @@ TEST_CASE("nothing is said of a file system that was only read, of what did not 
   mapped.writes(20);
   mapped.ends(20, 0, SIGBUS);
   CHECK(mapped.over(1).size() == 1);
+}
+
+TEST_CASE("it may have been full by what was removed since, if the task failed") {
+  FileSystemSpace space = room(4 * kMiB, 4 * kMiB);
+  space.removed_bytes = 4 * kMiB;
+  const auto found = of_writer(space);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].confidence == "medium");
+  CHECK(found[0].text ==
+        "samtools sort (pid 20) ended with status 1, and may have failed when /scratch was full, in task ALIGN (S1): "
+        "4.0 MiB that had been written there were removed, and 4.0 MiB of 4.0 MiB were free afterwards");
+  CHECK(of_writer(space, 0).empty());
+  space.removed_bytes = 3 * kMiB;
+  CHECK(of_writer(space).empty());
+}
+
+TEST_CASE("what another process removed before it ended was not there at its end") {
+  std::promise<std::size_t> files;
+  Insight insight(2);
+  insight.ask_for_space(
+      [&](const SpaceQuestion& question) {
+        files.set_value(question.files.size());
+        return room(4 * kMiB, 4 * kMiB);
+      },
+      [] { return SpaceLook{}; });
+  std::vector<Event> events;
+  FileUse use;
+  use.process = build::process({.pid = 20, .tool = "sort", .context = context_of_task()});
+  use.path = "/scratch/out.bam";
+  use.device = kScratch;
+  use.inode = 7;
+  use.size_bytes = 4 * kMiB;
+  use.opened_to_write = true;
+  insight.add(use, events);
+  use.opened_to_write = false;
+  use.deletes = 1;
+  insight.add(use, events);
+  ProcessExit exit = build::exit(20, 50 * kMs);
+  exit.process = use.process;
+  exit.exit_code = 1;
+  insight.add(exit, events);
+  insight.add(build::end(200 * kMs), events);
+  CHECK(files.get_future().get() == 0);
+}
+
+TEST_CASE("it may have been full by a look before, and was not if that shows room for all that was written since") {
+  const auto look = [](std::uint64_t time_ms, std::uint64_t free_bytes) {
+    return SpaceLook{time_ms * kMs, {{kScratch, {free_bytes, free_bytes}}}};
+  };
+  const auto found_after = [](const std::vector<SpaceLook>& looks, std::uint64_t removed_bytes) {
+    FileSystemSpace space = room(100 * kMiB, 1024 * kMiB);
+    space.removed_bytes = removed_bytes;
+    Story story(space, looks);
+    story.looks_at(looks.size());
+    story.writes(20);
+    story.ends(20, 1);
+    return story.over(1);
+  };
+  const auto found = found_after({look(10, 50 * kMiB), look(40, 3 * kMiB)}, 0);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].confidence == "medium");
+  CHECK(
+      found[0].text.find("and may have failed when /scratch was full, in task ALIGN (S1): 3.0 MiB were free at a look "
+                         "before its end, and 100.0 MiB of 1.0 GiB afterwards") != std::string::npos);
+  // A look after its end shows nothing of that.
+  CHECK(found_after({look(40, 3 * kMiB), look(60, 1000 * kMiB)}, 0).size() == 1);
+  // There was no less room before than afterwards.
+  CHECK(found_after({look(40, 100 * kMiB)}, 0).empty());
+  // By another look 4 MiB in 10 ms, so twice as much is no longer free at the end.
+  CHECK(found_after({look(30, 12 * kMiB), look(40, 8 * kMiB)}, 0).size() == 0);
+  CHECK(found_after({look(30, 24 * kMiB), look(40, 8 * kMiB)}, 0).size() == 1);
+  // More was removed than is free: but not lately.
+  CHECK(found_after({}, 100 * kMiB).size() == 1);
+  CHECK(found_after({look(40, 50 * kMiB)}, 100 * kMiB).empty());
 }
 
 TEST_CASE("without a host to ask there is nothing to find") {
@@ -276,4 +383,29 @@ TEST_CASE("the room of the file system of a file is what statvfs reports") {
   CHECK(space->size_bytes > 0);
   CHECK(space->free_bytes <= space->size_bytes);
   CHECK(question.path.starts_with(space->mount_point));
+}
+
+TEST_CASE("what was removed of files that were written is seen beside the room") {
+  const TempFile kept;
+  struct stat about {};
+  REQUIRE(::stat(kept.folder().c_str(), &about) == 0);
+  SpaceQuestion question;
+  question.device = std::uint64_t{major(about.st_dev)} << 20 | minor(about.st_dev);
+  question.path = kept.folder().string();
+  const std::string there = kept.folder().string() + "/there";
+  std::ofstream(there) << "12345";
+  REQUIRE(::stat(there.c_str(), &about) == 0);
+  question.files = {{there, about.st_ino, 5},
+                    {there, about.st_ino, 105},
+                    {there, about.st_ino + 1, 1000},
+                    {kept.folder().string() + "/gone", 1, 20'000},
+                    {"/elsewhere\nthan/this", 1, 400'000}};
+  const auto space = file_system_space(question);
+  if (!space) return;  // One that is not asked.
+  // At the root all paths are below it.
+  CHECK(space->removed_bytes == 21'100 + (space->mount_point == "/" ? 400'000 : 0));
+  const SpaceLook look = look_at_file_systems();
+  REQUIRE(look.by_device.contains(question.device));
+  CHECK(look.by_device.at(question.device).bytes <= space->size_bytes);
+  CHECK(look.by_device.at(question.device).bytes <= look.by_device.at(question.device).for_root_bytes);
 }

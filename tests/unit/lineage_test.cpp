@@ -12,7 +12,9 @@
 
 #include <tracer/event.hpp>
 
+#include "builders.hpp"
 #include "report/lineage.hpp"
+#include "report/run_folder.hpp"
 #include "show/lineage_text.hpp"
 #include "show/screen.hpp"
 
@@ -215,7 +217,7 @@ TEST_CASE("who only renames or deletes a file has an edge that says so, beside t
   CHECK(text.find("renames  /y") > text.find("c\n"));
   CHECK(text.find("from b") != std::string::npos);
   CHECK(text.find("only renamed or deleted: 2 files") != std::string::npos);
-  CHECK(lineage_dot(lineage).find("t2 -> f2 [style=dashed, label=\"delete\"]") != std::string::npos);
+  CHECK(lineage_dot(lineage).find("/old") == std::string::npos);
 }
 
 TEST_CASE("files that are read again and again are counted, with what was read of them") {
@@ -277,4 +279,121 @@ TEST_CASE("the JSON of a lineage names tasks by their keys") {
   CHECK(json.find("\"mode\":\"write\"") != std::string::npos);
   CHECK(json.find("\"written_bytes\":100") != std::string::npos);
   CHECK(json.find("\"task_key\":\"") != std::string::npos);
+}
+
+TEST_CASE("a script without an engine is a graph of its tools, an engine's own work is one") {
+  LineageBuilder builder;
+  const auto use_of = [&](const std::string& tool, std::optional<std::string> engine, const std::string& path,
+                          std::uint64_t inode, bool writes) {
+    FileUse use = use_by("none", path, inode, 10 * inode + (writes ? 0 : 5));
+    Context context;
+    context.run_key = Key{engine ? 2u : 1u};
+    context.pipeline = engine ? "Snakefile" : "pipe.sh";
+    context.engine = std::move(engine);
+    use.process = build::process({.pid = 1, .tool = tool, .context = context});
+    use.opens = 1;
+    (writes ? use.opened_to_write : use.opened_to_read) = true;
+    builder.add(use, 0, 0);
+  };
+  use_of("bwa mem", {}, "/d/S1.sam", 1, true);
+  use_of("samtools sort", {}, "/d/S1.sam", 1, false);
+  use_of("samtools sort", {}, "/d/S1.bam", 2, true);
+  use_of("snakemake", "snakemake", "/d/list", 3, true);
+  use_of("cbc", "snakemake", "/d/list", 3, false);
+  const LineageGraph lineage = builder.build();
+  REQUIRE(lineage.tasks.size() == 3);
+  CHECK(lineage.tasks[0].name == "bwa mem");
+  CHECK(lineage.tasks[1].tool == "samtools sort");
+  CHECK(lineage.tasks[2].name == "Snakefile");
+  CHECK_FALSE(lineage.tasks[2].tool);
+  CHECK(file_of(lineage, "/d/S1.sam").readers == std::vector<std::size_t>{1});
+  CHECK(lineage_text(lineage).find("from bwa mem") != std::string::npos);
+  CHECK(to_json(lineage).find("\"tool\":\"bwa mem\"") != std::string::npos);
+  CHECK(to_json(lineage).find("\"task\":1,\"path\":\"/d/S1.sam\"") != std::string::npos);
+}
+
+TEST_CASE("people see paths relative to the runs' folder") {
+  LineageBuilder builder;
+  add(builder, "a", "/home/a/proj/in/x", 1, 5, true, false);
+  add(builder, "a", "/home/a/project/y", 2, 6, true, false);
+  LineageGraph lineage = builder.build();
+  CHECK(files_text(lineage).find("relative") == std::string::npos);
+  CHECK(files_text(lineage).find(" /home/a/proj/in/x") != std::string::npos);
+  lineage.folder = "/home/a/proj";
+  for (const std::string& text : {files_text(lineage), lineage_text(lineage)}) {
+    CHECK(text.find("paths are relative to /home/a/proj\n") == 0);
+    CHECK(text.find("  in/x") != std::string::npos);
+    CHECK(text.find("  /home/a/project/y") != std::string::npos);
+  }
+  CHECK(to_json(lineage).find("\"/home/a/proj/in/x\"") != std::string::npos);
+}
+
+TEST_CASE("the runs' folder is that of their first programs, or the nearest above these") {
+  RunFolder folder;
+  const auto exec = [&](std::uint64_t run, const char* cwd) {
+    Context context;
+    context.run_key = Key{run};
+    ProcessExec event;
+    event.process = build::process({.pid = 1, .cwd = cwd, .context = context});
+    folder.add(event);
+  };
+  CHECK(folder.path().empty());
+  exec(1, "/home/a/proj/one");
+  exec(1, "/home/b");
+  CHECK(folder.path() == "/home/a/proj/one");
+  exec(2, "/home/a/project");
+  CHECK(folder.path() == "/home/a");
+  exec(3, "/");
+  CHECK(folder.path().empty());
+}
+
+TEST_CASE("in the graph files that the same tasks wrote and read are one note") {
+  LineageBuilder builder;
+  std::uint64_t inode = 0;
+  const auto pass = [&](const std::string& path, const std::vector<std::string>& writers,
+                        const std::vector<std::string>& readers) {
+    ++inode;
+    for (const std::string& each : writers) add(builder, each, path, inode, 10 * inode, false, true);
+    for (const std::string& each : readers) add(builder, each, path, inode, 10 * inode + 5, true, false);
+  };
+  pass("/w/data/S1_R1.fq", {}, {"align"});
+  pass("/w/data/S1_R2.fq", {}, {"align"});
+  pass("/w/work/ab/0123456789abcdef0123456789abcd/S1.bam", {"align"}, {"index", "stats"});
+  pass("/w/S1.log", {"align"}, {"align"});
+  pass("/w/a\"b", {"stats"}, {});
+  pass("/w/other", {"stats"}, {});
+  pass("/w/gone", {"stats"}, {"stats"});
+  remove(builder, "stats", "/w/gone", inode, 1000);
+  LineageGraph lineage = builder.build();
+  lineage.folder = "/w";
+  CHECK(lineage_dot(lineage) ==
+        "digraph lineage {\n  rankdir=LR;\n  node [shape=box];\n"
+        "  t0 [label=\"align\"];\n  t1 [label=\"index\"];\n  t2 [label=\"stats\"];\n  node [shape=note];\n"
+        "  f0 [label=\"data/S1_R*.fq\\n2 files, 200 B\"];\n  f0 -> {t0};\n"
+        "  f1 [label=\"S1.log\\n100 B\"];\n  {t0} -> f1;\n"
+        "  f2 [label=\"work/ab/012345\u2026/S1.bam\\n100 B\"];\n  {t0} -> f2 -> {t1 t2};\n"
+        "  f3 [label=\"a\\\"b and others\\n2 files, 200 B\"];\n  {t2} -> f3;\n}\n");
+}
+
+TEST_CASE("with many tasks the graph has a box for each step") {
+  LineageBuilder builder;
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    for (const char* step : {"align", "sort"}) {
+      FileUse use = use_by(step + std::to_string(i), "/w/\u00e9" + std::to_string(i) + ".bam", i + 1,
+                           10 + (step[0] == 's' ? 5 : 0));
+      auto process = std::make_shared<Process>(*use.process);
+      auto context = std::make_shared<Context>(*process->context);
+      context->step = step;
+      process->context = std::move(context);
+      use.process = std::move(process);
+      use.opens = 1;
+      (step[0] == 's' ? use.opened_to_read : use.opened_to_write) = true;
+      use.size_bytes = 100;
+      builder.add(use, 0, 0);
+    }
+  }
+  const std::string dot = lineage_dot(builder.build());
+  CHECK(dot.find("[label=\"align\\n30 tasks\"]") != std::string::npos);
+  CHECK(dot.find("[label=\"/w/\u00e9*.bam\\n30 files, 2.9 KiB\"]") != std::string::npos);
+  CHECK(std::count(dot.begin(), dot.end(), '\n') == 9);
 }

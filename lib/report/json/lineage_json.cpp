@@ -24,6 +24,7 @@ std::string to_json(const LineageGraph& lineage) {
         json.put("run", task.run);
         json.put("step", task.step);
         json.put("sample", task.sample);
+        json.put("tool", task.tool);
       });
     });
     json.list("files", lineage.files, [&](const LineageFile& file) {
@@ -47,6 +48,7 @@ std::string to_json(const LineageGraph& lineage) {
     json.list("edges", lineage.edges, [&](const LineageEdge& edge) {
       json.object([&] {
         put_keys(json, lineage.tasks[edge.task]);
+        json.put("task", edge.task);
         json.put("path", lineage.files[edge.file].path);
         json.put("file", edge.file);
         json.put("mode", std::string_view(to_string(edge.mode)));

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/proc/file_system_space.hpp"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/file_systems.hpp"
 #include "base/number.hpp"
 #include "base/proc_stat.hpp"
@@ -23,6 +27,7 @@ namespace {
 
 constexpr unsigned kMinorBitsOfDevice = 20;
 constexpr std::size_t kMostMountinfo = 4u << 20;
+constexpr std::size_t kMostLookedAt = 64;
 
 bool is_below(std::string_view path, std::string_view folder) {
   if (folder == "/") return path.starts_with('/');
@@ -79,23 +84,52 @@ bool is_mount(int fd, std::uint64_t id) {
   return info && info->find(fmt::format("mnt_id:\t{}\n", id)) != std::string::npos;
 }
 
-std::optional<FileSystemSpace> space_of(const SeenMount& mount, const std::string& root, bool for_root) {
+/// Exactly this one, among the mounts of those whose root folder this is.
+UniqueFd open_mount(const SeenMount& mount, const std::string& root) {
   const UniqueFd folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return std::nullopt;
+  if (!folder) return {};
   struct open_how how = {};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
-  const UniqueFd point(static_cast<int>(::syscall(SYS_openat2, folder.get(), mount.point.c_str(), &how, sizeof how)));
+  UniqueFd point(static_cast<int>(::syscall(SYS_openat2, folder.get(), mount.point.c_str(), &how, sizeof how)));
+  return point && is_mount(point.get(), mount.id) ? std::move(point) : UniqueFd();
+}
+
+std::optional<struct statvfs> room_of(int mount) {
   struct statvfs about = {};
-  if (!point || !is_mount(point.get(), mount.id) || ::fstatvfs(point.get(), &about) != 0) return std::nullopt;
-  if (about.f_blocks == 0 || (about.f_flag & ST_RDONLY) != 0) return std::nullopt;
+  if (::fstatvfs(mount, &about) != 0 || about.f_blocks == 0 || (about.f_flag & ST_RDONLY) != 0) return std::nullopt;
+  return about;
+}
+
+/// Of this size before. Nothing where that is not known.
+std::uint64_t removed_of(const WrittenFile& file, int mount, const std::string& point) {
+  if (!is_below(file.path, point) || file.path.size() <= point.size()) return 0;
+  struct open_how how = {};
+  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
+  const char* const below = file.path.c_str() + file.path.find_first_not_of('/', point == "/" ? 0 : point.size());
+  const UniqueFd found(static_cast<int>(::syscall(SYS_openat2, mount, below, &how, sizeof how)));
+  struct stat now = {};
+  if (found ? ::fstat(found.get(), &now) != 0 : errno != ENOENT && errno != ENOTDIR) return 0;
+  const auto still = found && now.st_ino == file.inode ? static_cast<std::uint64_t>(now.st_size) : 0;
+  return file.size_bytes - std::min(file.size_bytes, still);
+}
+
+std::optional<FileSystemSpace> space_of(const SeenMount& mount, const std::string& root,
+                                        const SpaceQuestion& question) {
+  const UniqueFd point = open_mount(mount, root);
+  if (!point) return std::nullopt;
   FileSystemSpace space;
+  // Before the room: what is removed in between was there, for all that is known.
+  for (const WrittenFile& file : question.files) space.removed_bytes += removed_of(file, point.get(), mount.point);
+  const auto about = room_of(point.get());
+  if (!about) return std::nullopt;
   space.mount_point = mount.point;
   space.type = mount.type;
-  space.size_bytes = std::uint64_t{about.f_blocks} * about.f_frsize;
-  space.free_bytes = std::uint64_t{for_root ? about.f_bfree : about.f_bavail} * about.f_frsize;
-  space.inodes = about.f_files;
-  space.free_inodes = for_root ? about.f_ffree : about.f_favail;
+  space.size_bytes = std::uint64_t{about->f_blocks} * about->f_frsize;
+  space.free_bytes = std::uint64_t{question.for_root ? about->f_bfree : about->f_bavail} * about->f_frsize;
+  space.inodes = about->f_files;
+  space.free_inodes = question.for_root ? about->f_ffree : about->f_favail;
   return space;
 }
 
@@ -104,7 +138,7 @@ std::optional<FileSystemSpace> space_seen_by(const std::string& proc, const Spac
   if (!text) return std::nullopt;
   const std::vector<SeenMount> mounts = parse_mounts(*text);
   const SeenMount* const mount = mount_to_ask(mounts, question.device, question.path);
-  return mount == nullptr ? std::nullopt : space_of(*mount, proc + "/root", question.for_root);
+  return mount == nullptr ? std::nullopt : space_of(*mount, proc + "/root", question);
 }
 
 }  // namespace
@@ -145,6 +179,26 @@ std::optional<FileSystemSpace> file_system_space(const SpaceQuestion& question) 
     if (auto space = space_seen_by(fmt::format("/proc/{}", pid), question)) return space;
   }
   return std::nullopt;
+}
+
+SpaceLook look_at_file_systems() {
+  SpaceLook look;
+  look.time_ns = boot_time_ns();
+  const auto text = read_small_file("/proc/self/mountinfo", kMostMountinfo);
+  if (!text) return look;
+  const std::vector<SeenMount> mounts = parse_mounts(*text);
+  std::set<std::uint64_t> devices;
+  for (const SeenMount& each : mounts) {
+    if (!is_local_file_system(each.type) || devices.size() >= kMostLookedAt || !devices.insert(each.device).second)
+      continue;
+    const SeenMount* const mount = mount_to_ask(mounts, each.device, each.point);
+    const UniqueFd point = mount == nullptr ? UniqueFd() : open_mount(*mount, "/");
+    const auto about = point ? room_of(point.get()) : std::nullopt;
+    if (about)
+      look.by_device[each.device] = {std::uint64_t{about->f_bavail} * about->f_frsize,
+                                     std::uint64_t{about->f_bfree} * about->f_frsize};
+  }
+  return look;
 }
 
 }  // namespace tracer::internal

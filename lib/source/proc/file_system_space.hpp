@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,12 +21,22 @@ struct FileSystemSpace {
   std::uint64_t free_bytes = 0;   ///< For the one who was asked for: root may use what others may not.
   std::uint64_t inodes = 0;       ///< 0: it has no fixed number.
   std::uint64_t free_inodes = 0;  ///< With `inodes`.
+  /// What the files that were asked for took, and do no more, as they are gone or shorter. At least.
+  std::uint64_t removed_bytes = 0;
+};
+
+/// A file that was written, as the process saw it.
+struct WrittenFile {
+  std::string path;
+  std::uint64_t inode = 0;
+  std::uint64_t size_bytes = 0;
 };
 
 struct SpaceQuestion {
   std::uint64_t device = 0;  ///< As the kernel has it in s_dev.
   std::string path;          ///< Of a file on it, as the process saw it.
   bool for_root = false;
+  std::vector<WrittenFile> files = {};  ///< On that device.
   /// Processes that may see mounts that this one does not: pids and start times.
   std::vector<std::pair<pid_t, std::uint64_t>> near = {};
 };
@@ -46,5 +57,16 @@ const SeenMount* mount_to_ask(const std::vector<SeenMount>& mounts, std::uint64_
 
 /// Absent: nobody sees it mounted, it may hang, has no size, or can't be written.
 std::optional<FileSystemSpace> file_system_space(const SpaceQuestion& question);
+
+/// What was free on the file systems that this process sees and that can be asked, at one moment; at most 64.
+struct SpaceLook {
+  struct Free {
+    std::uint64_t bytes = 0;
+    std::uint64_t for_root_bytes = 0;
+  };
+  std::uint64_t time_ns = 0;  ///< By the clock of events.
+  std::map<std::uint64_t, Free> by_device = {};
+};
+SpaceLook look_at_file_systems();
 
 }  // namespace tracer::internal
