@@ -43,7 +43,7 @@ Context context_of_task() {
 class Story {
  public:
   explicit Story(std::optional<FileSystemSpace> space) {
-    insight_.ask_for_space([space = std::move(space)](const SpaceQuestion& asked) {
+    insight_.ask_this_host([space = std::move(space)](const SpaceQuestion& asked) {
       CHECK(asked.device == kScratch);
       CHECK(asked.path == "/scratch/out.bam");
       return space;
@@ -175,7 +175,7 @@ TEST_CASE("file systems of one user that hang, and any number of tasks that writ
   std::promise<void> gone;
   const std::shared_future<void> hangs = gone.get_future().share();
   Insight insight(2);
-  insight.ask_for_space([hangs](const SpaceQuestion& asked) {
+  insight.ask_this_host([hangs](const SpaceQuestion& asked) {
     if (asked.path == "/mnt/hung") hangs.wait();
     return room(0);
   });
