@@ -5,6 +5,7 @@
 
 #include "process_ledger_life.h"
 #include "scope_ledger.h"
+#include "wakers.h"
 
 static __always_inline void count_process_here(struct tracer_counting *all, __u32 pid)
 {
@@ -120,6 +121,18 @@ int put_in_scope(__u64 *context)
 	if (!bpf_core_field_exists(((struct rq *)0)->cpu))
 		return TRACER_SCOPE_MAY_RUN;
 	return TRACER_SCOPE_RUNS + BPF_CORE_READ(task, se.cfs_rq, rq, cpu);
+}
+
+/* Arguments: an open descriptor of a pipe, of what runs here. */
+SEC("raw_tp")
+int find_fifo_open(__u64 *context)
+{
+	struct inode *inode = (void *)own_descriptor_inode(context[0]);
+	struct tracer_counting *all = counting_of_all();
+
+	if (inode && all)
+		all->fifo_open = (__u64)BPF_CORE_READ(inode, i_fop, open);
+	return 0;
 }
 
 struct tracer_scope_times scope_answer = {};

@@ -181,8 +181,14 @@ int BPF_PROG(completed, struct request *request, int error, unsigned int bytes)
 	return 0;
 }
 
+static __always_inline bool swaps(struct bio *bio)
+{
+	return bpf_core_enum_value_exists(enum req_flag_bits, __REQ_SWAP) &&
+	       BPF_CORE_READ(bio, bi_opf) & 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP);
+}
+
 /* What it waits for next is this. */
-static __always_inline void note_last_bio(struct task_struct *current, __u32 device)
+static __always_inline void note_last_bio(struct task_struct *current, __u32 device, bool swaps)
 {
 	__u32 slot = 0;
 	struct tracer_last_bio *last = bpf_map_lookup_elem(&last_bio, &slot);
@@ -192,6 +198,7 @@ static __always_inline void note_last_bio(struct task_struct *current, __u32 dev
 	last->switches = BPF_CORE_READ(current, nvcsw);
 	last->tid = bpf_get_current_pid_tgid();
 	last->device = device;
+	last->swaps = swaps;
 }
 
 /* In whoever asks. Requests are issued later, often by somebody else. */
@@ -207,7 +214,7 @@ static __always_inline int bio_queued(struct bio *bio)
 		return 0;
 	struct gendisk *disk = disk_of_bio(bio);
 	if (process)
-		note_last_bio(current, device_of(disk));
+		note_last_bio(current, device_of(disk), swaps(bio));
 	if (!bytes || direction_of(BPF_CORE_READ(bio, bi_opf)) == DIRECTION_NONE)
 		return 0;
 	/* What such a device does with it comes here again, for the devices below. */

@@ -83,7 +83,15 @@ enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_CONS_POS = 2, BPF_RB_PROD_POS = 3 };
 #define TRACE_SIGNAL_LOSE_INFO 4
 #define JOBCTL_PENDING ((1 << 17) | (1 << 19) | (1 << 20) | (1 << 23)) /* to stop, to be traced, to freeze */
 /* linux/futex.h */
+#define FUTEX_WAKE 1
+#define FUTEX_REQUEUE 3
+#define FUTEX_CMP_REQUEUE 4
+#define FUTEX_WAKE_OP 5
+#define FUTEX_UNLOCK_PI 7
+#define FUTEX_WAKE_BITSET 10
+#define FUTEX_CMP_REQUEUE_PI 12
 #define FUTEX_PRIVATE_FLAG 128
+#define FUTEX_CMD_MASK 127
 /* linux/proc_ns.h: the inode number of the initial pid namespace */
 #define PROC_PID_INIT_INO 0xEFFFFFFCU
 /* linux/magic.h */

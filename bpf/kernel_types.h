@@ -115,6 +115,10 @@ struct file_system_type {
 	const char *name;
 };
 
+struct file_operations {
+	void *open; /* its address only */
+};
+
 struct super_block {
 	__u32 s_dev;
 	unsigned long s_magic;
@@ -139,6 +143,7 @@ struct inode {
 	__s64 i_mtime_sec; /* since 6.11 */
 	__u32 i_mtime_nsec;
 	struct super_block *i_sb;
+	const struct file_operations *i_fop;
 	struct pipe_inode_info *i_pipe;
 	struct hlist_head i_dentry;
 };
@@ -235,6 +240,7 @@ struct pt_regs {
 	unsigned long di;
 	unsigned long si;
 	unsigned long dx;
+	unsigned long r10;
 #elif defined(__TARGET_ARCH_arm64)
 	__u64 regs[31];
 	__s32 syscallno;
@@ -301,6 +307,7 @@ struct task_io_accounting {
 struct sched_info {
 	unsigned long long run_delay;
 	unsigned long long last_arrival;
+	unsigned long long last_queued; /* since when it stands in the queue; 0: it does not */
 };
 
 struct rq {
@@ -314,6 +321,8 @@ struct cfs_rq {
 };
 
 struct sched_entity {
+	unsigned char sched_delayed; /* since 152e11f6df29 (6.12): it sleeps, and its place in the queue is kept for a
+					while */
 	__u64 exec_start;
 	__u64 sum_exec_runtime;
 	struct cfs_rq *cfs_rq;
@@ -334,10 +343,12 @@ struct k_sigaction {
 	struct sigaction sa;
 };
 
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
 struct sigpending {
-	struct {
-		unsigned long sig[1];
-	} signal;
+	sigset_t signal;
 };
 
 struct signal_struct {
@@ -429,6 +440,7 @@ struct task_struct {
 	void *stack;
 	unsigned int on_cpu; /* one byte in 7.2; only loads of unsigned fields are fitted to the kernel's size */
 	unsigned in_iowait : 1;
+	unsigned in_memstall : 1; /* with CONFIG_PSI=y, unless that is switched off */
 	unsigned frozen : 1;
 	struct list_head children;
 	struct files_struct *files;
@@ -457,6 +469,7 @@ struct task_struct {
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
 	struct sigpending pending;
+	sigset_t blocked;
 	unsigned long jobctl;
 	__u64 parent_exec_id;
 	__u64 self_exec_id;
@@ -505,6 +518,10 @@ enum req_opf___before_6_0 {
 
 struct block_device {
 	struct gendisk *bd_disk;
+};
+
+enum req_flag_bits {
+	__REQ_SWAP = 31,
 };
 
 struct bvec_iter {

@@ -8,6 +8,8 @@ struct tracer_last_bio {
 	__u64 switches; /* that the thread had made of its own will */
 	__u32 tid;
 	__u32 device;
+	__u32 swaps; /* 1: it reads or writes swap */
+	__u32 reserved;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

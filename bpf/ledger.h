@@ -35,7 +35,7 @@ static __always_inline bool waker_matters(const struct tracer_thread *thread)
 	__u32 cause = thread->cause;
 
 	return is_pipe(cause) || cause == TRACER_WAIT_POLL || cause == TRACER_WAIT_LOCAL_SOCKET ||
-	       (thread->peers & TRACER_LOCK_SHARED);
+	       (thread->peers & (TRACER_LOCK_SHARED | TRACER_LOCK_TIMED));
 }
 
 static __always_inline __u32 *awaiting_count(__u32 tid)
@@ -170,6 +170,8 @@ static __always_inline __u64 queued_of(struct tracer_thread *thread, __u64 run_d
 	bool queued_before = thread->queued_before;
 
 	thread->queued_before = 0;
+	if (thread->peers & TRACER_QUEUE_UNKNOWN)
+		return 0;
 	if (run_delay_ns <= off_ns)
 		return run_delay_ns;
 	return thread->cause != TRACER_WAIT_NONE && !queued_before && run_delay_ns > 2 * off_ns ? 0 : off_ns;

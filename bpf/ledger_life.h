@@ -331,6 +331,8 @@ static __always_inline void ledger_of_living(struct tracer_wire_waits *to, struc
 				copy->run_queue_ns += until_ns - copy->out_ns;
 			copy->run_delay_ns = standing.run_delay_ns;
 			until_ns = 0;
+		} else {
+			standing.run_delay_ns = copy->run_delay_ns;
 		}
 	}
 	struct tracer_ended_wait ended;

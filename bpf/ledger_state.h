@@ -11,8 +11,10 @@
 #define TRACER_READY_IN_PROCESS 1 /* in the ledger of its process */
 #define TRACER_READY_IN_SCOPE 2	  /* in that of a scope */
 
-#define TRACER_LOCK_SHARED 1 /* it waits for a lock that other processes may have */
-#define TRACER_WAKER_NOTED 2 /* in its process's tracer_wait_peers is who has ended its wait */
+#define TRACER_LOCK_SHARED 1   /* it waits for a lock that other processes may have */
+#define TRACER_WAKER_NOTED 2   /* in its process's tracer_wait_peers is who has ended its wait */
+#define TRACER_LOCK_TIMED 4    /* it sleeps, unless a thread that gives up a lock wakes it before its time is over */
+#define TRACER_QUEUE_UNKNOWN 8 /* what sched_info calls queue time was its sleep */
 
 /* What the ledger remembers of a thread. What each switch wants stands side by side. */
 struct tracer_thread {
@@ -24,7 +26,7 @@ struct tracer_thread {
 	__u8 cause;  /* TRACER_WAIT_*, since out_ns */
 	__u8 ready;  /* TRACER_READY_* */
 	__u8 owes;   /* there is an entry in owed_waits */
-	__u8 peers;  /* TRACER_LOCK_SHARED, TRACER_WAKER_NOTED */
+	__u8 peers;  /* TRACER_LOCK_SHARED and what follows that */
 	union {
 		__u32 waker;  /* process that woke it from a wait for a pipe, or for one of several things */
 		__u32 target; /* of a wait for a disk, the device; for a socket, its handle; 0: not known, or told */
@@ -159,6 +161,7 @@ struct tracer_counting {
 	__u32 marks[TRACER_PROCESS_MARKS]; /* how many process ledgers there are whose pids have these low bits */
 	__u32 scopes;			   /* how many are counted */
 	__u32 reserved;
+	__u64 fifo_open; /* where the kernel's function begins that opens a FIFO; 0: not known */
 };
 
 #endif

@@ -7,11 +7,10 @@
 #include "common/socket_handles.h"
 #include "process_ledger.h"
 
-#define CALL_NONE (-1) /* in the kernel for another reason: a page fault */
 #define CALL_FOREIGN (-2)
 #define TRACER_WAIT_RESTARTED TRACER_WAIT_CAUSES
-#define TRACER_WAIT_SHARED_LOCK (TRACER_WAIT_CAUSES + 1)
-#define OLD_STACK_BYTES 16384 /* THREAD_SIZE of kernels without bpf_task_pt_regs, before dd6e10fbd9fb (5.15) */
+#define TRACER_WAIT_ON_LOCK 128 /* with TRACER_LOCK_* */
+#define OLD_STACK_BYTES 16384	/* THREAD_SIZE of kernels without bpf_task_pt_regs, before dd6e10fbd9fb (5.15) */
 
 /* By a pointer that the verifier knows, so that plain loads will do. */
 static __always_inline bool registers_known(void)
@@ -55,16 +54,21 @@ static __always_inline __u32 call_argument(struct pt_regs *registers, int which)
 {
 #if defined(__TARGET_ARCH_x86)
 	if (registers_known())
-		return which == 0 ? registers->di : which == 1 ? registers->si : registers->dx;
+		return which == 0   ? registers->di
+		       : which == 1 ? registers->si
+		       : which == 2 ? registers->dx
+				    : registers->r10;
 	return which == 0   ? BPF_CORE_READ(registers, di)
 	       : which == 1 ? BPF_CORE_READ(registers, si)
-			    : BPF_CORE_READ(registers, dx);
+	       : which == 2 ? BPF_CORE_READ(registers, dx)
+			    : BPF_CORE_READ(registers, r10);
 #elif defined(__TARGET_ARCH_arm64)
 	if (registers_known())
 		return registers->regs[which];
 	return which == 0   ? BPF_CORE_READ(registers, regs[0])
 	       : which == 1 ? BPF_CORE_READ(registers, regs[1])
-			    : BPF_CORE_READ(registers, regs[2]);
+	       : which == 2 ? BPF_CORE_READ(registers, regs[2])
+			    : BPF_CORE_READ(registers, regs[3]);
 #endif
 }
 
@@ -193,6 +197,48 @@ __noinline __u32 cause_of_move(__u64 from_inode, __u64 to_inode)
 	return cause_of_descriptor(from_inode, TRACER_WAIT_PIPE_READ);
 }
 
+#define STACK_FRAMES 32
+#define FIFO_OPEN_BYTES 2048 /* its length, at least; what lies behind it opens nothing */
+struct tracer_stack {
+	__u64 frames[STACK_FRAMES];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tracer_stack);
+} stack_of_open SEC(".maps");
+
+/* A return address in it is within that function of the kernel. Global, as above. */
+__noinline bool is_on_stack(__u64 function, __u64 length, __u64 frames)
+{
+	__u32 slot = 0;
+	struct tracer_stack *stack = bpf_map_lookup_elem(&stack_of_open, &slot);
+
+	if (!stack)
+		return false;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < STACK_FRAMES && i < frames; i++) {
+		if (stack->frames[i] - function < length)
+			return true;
+	}
+	return false;
+}
+
+/* An open that a signal may interrupt waits for the other end of a FIFO, or for a process that serves the file (FUSE).
+ */
+static __noinline bool opens_fifo(struct task_struct *task)
+{
+	__u32 slot = 0;
+	struct tracer_counting *all = counting_of_all();
+	struct tracer_stack *stack = bpf_map_lookup_elem(&stack_of_open, &slot);
+
+	if (!all || !stack || !all->fifo_open)
+		return true;
+	long bytes = bpf_get_task_stack(task, stack->frames, sizeof(stack->frames), 0);
+	return bytes <= 0 || is_on_stack(all->fifo_open, FIFO_OPEN_BYTES, bytes / sizeof(__u64));
+}
+
 static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *registers, __u32 call, __u32 state)
 {
 	struct files_struct *files = task->files;
@@ -220,14 +266,20 @@ static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *
 		to_argument = call == TRACER_CALL_MOVES_0_1 ? 1 : call == TRACER_CALL_MOVES_0_2 ? 2 : 0;
 		return cause_of_move(inode, (__u64)descriptor_inode(files, call_argument(registers, to_argument)));
 	case TRACER_CALL_OPENS:
-		/* Of a FIFO, or of a file that a process serves, which is known when that wakes it. */
-		return (state & TASK_UNINTERRUPTIBLE) ? TRACER_WAIT_DISK : TRACER_WAIT_PIPE_READ;
+		return (state & TASK_UNINTERRUPTIBLE) || !opens_fifo(task) ? TRACER_WAIT_DISK : TRACER_WAIT_PIPE_READ;
 	case TRACER_CALL_FILES:
 		return TRACER_WAIT_DISK;
 	case TRACER_CALL_FUTEX:
-		return (call_argument(registers, 1) & FUTEX_PRIVATE_FLAG) ? TRACER_WAIT_LOCK : TRACER_WAIT_SHARED_LOCK;
+		return TRACER_WAIT_ON_LOCK |
+		       ((call_argument(registers, 1) & FUTEX_PRIVATE_FLAG) ? 0 : TRACER_LOCK_SHARED) |
+		       (call_argument(registers, 3) ? TRACER_LOCK_TIMED : 0);
 	case TRACER_CALL_LOCKS:
-		return TRACER_WAIT_SHARED_LOCK;
+		return TRACER_WAIT_ON_LOCK | TRACER_LOCK_SHARED;
+	case TRACER_CALL_ACCEPTS:
+		return TRACER_WAIT_POLL;
+	case TRACER_CALL_POLLS_0:
+	case TRACER_CALL_POLLS_1:
+		return call_argument(registers, call == TRACER_CALL_POLLS_1) ? TRACER_WAIT_POLL : TRACER_WAIT_SLEEP;
 	case TRACER_CALL_AWAITS_SIGNAL:
 		/* As shells wait for their children. */
 		return BPF_CORE_READ(task, children.next) != &task->children ? TRACER_WAIT_CHILD : TRACER_WAIT_OTHER;
@@ -238,9 +290,11 @@ static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *
 /* Into `thread` goes what it waits for; after a stop the kernel goes on with the wait of the call before. */
 static __always_inline void keep_cause(struct tracer_thread *thread, __u32 cause)
 {
-	thread->peers = cause == TRACER_WAIT_SHARED_LOCK ? TRACER_LOCK_SHARED : 0;
-	if (thread->peers)
-		cause = TRACER_WAIT_LOCK;
+	thread->peers = 0;
+	if (cause & TRACER_WAIT_ON_LOCK) {
+		thread->peers = cause & (TRACER_LOCK_SHARED | TRACER_LOCK_TIMED);
+		cause = thread->peers & TRACER_LOCK_TIMED ? TRACER_WAIT_SLEEP : TRACER_WAIT_LOCK;
+	}
 	if (cause == TRACER_WAIT_RESTARTED)
 		cause = thread->call_cause ? thread->call_cause : TRACER_WAIT_OTHER;
 	else if (cause != TRACER_WAIT_STOPPED)
@@ -248,7 +302,13 @@ static __always_inline void keep_cause(struct tracer_thread *thread, __u32 cause
 	thread->cause = cause;
 }
 
-/* TRACER_WAIT_*, TRACER_WAIT_RESTARTED and TRACER_WAIT_SHARED_LOCK included. */
+/* The kernel holds it back as its cgroup has too much memory, or makes room for it. */
+static __always_inline bool in_memory_stall(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->in_memstall) && BPF_CORE_READ_BITFIELD(task, in_memstall);
+}
+
+/* TRACER_WAIT_*, TRACER_WAIT_RESTARTED and TRACER_WAIT_ON_LOCK included. In a page fault there is no call. */
 static __always_inline __u32 cause_of_wait(struct task_struct *task, __u32 state, bool in_reclaim)
 {
 	if (is_stopped(task, state))
@@ -258,11 +318,12 @@ static __always_inline __u32 cause_of_wait(struct task_struct *task, __u32 state
 	/* That it has ended may have been skipped; while it frees, it may use what is kept back. */
 	if (in_reclaim && (task->flags & PF_MEMALLOC))
 		return TRACER_WAIT_RECLAIM;
-	struct pt_regs *registers = entry_registers(task);
-	long number = call_number(task, registers);
 	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
-		return number == CALL_NONE ? TRACER_WAIT_SWAP : TRACER_WAIT_DISK;
-	__u32 call = call_of(number);
+		return TRACER_WAIT_DISK;
+	if (in_memory_stall(task))
+		return TRACER_WAIT_RECLAIM;
+	struct pt_regs *registers = entry_registers(task);
+	__u32 call = call_of(call_number(task, registers));
 	if (call == TRACER_CALL_RESTARTS)
 		return TRACER_WAIT_RESTARTED;
 	return cause_of_call(task, registers, call, state);

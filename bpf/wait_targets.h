@@ -83,16 +83,31 @@ static __noinline int owe_socket_wait(struct tracer_thread *thread, __u32 tid, _
 	20000 /* who runs for so short a time in between goes on with one wait, for several parts of it \
 	       */
 
-/* The device that the thread that leaves this CPU has last asked for something, if it has not waited since; else that
- * of the wait before, if this one goes on with it. */
-static __always_inline __u32 device_waited_for(const struct tracer_counted_cpu *cpu, __u32 tid, __u64 switches,
-					       __u64 ran_ns)
+/* What the thread that leaves this CPU has last asked a device for, if it has not waited since; else NULL. */
+static __always_inline struct tracer_last_bio *bio_waited_for(__u32 tid, __u64 switches)
 {
 	__u32 slot = 0;
 	struct tracer_last_bio *last = bpf_map_lookup_elem(&last_bio, &slot);
 
 	/* The kernel has counted the switch that goes on. */
-	if (last && last->tid == tid && last->switches + 1 == switches)
+	return last && last->tid == tid && last->switches + 1 == switches ? last : NULL;
+}
+
+/* A wait for storage is one for memory where it reads that back. Global: see wait_causes.h. */
+__noinline bool waits_for_swap(__u32 tid, __u64 switches)
+{
+	struct tracer_last_bio *last = bio_waited_for(tid, switches);
+
+	return last && last->swaps;
+}
+
+/* Of that; else of the wait before, if this one goes on with it. */
+static __always_inline __u32 device_waited_for(const struct tracer_counted_cpu *cpu, __u32 tid, __u64 switches,
+					       __u64 ran_ns)
+{
+	struct tracer_last_bio *last = bio_waited_for(tid, switches);
+
+	if (last)
 		return last->device;
 	return cpu->ended.cause == TRACER_WAIT_DISK && ran_ns < SAME_WAIT_NS ? cpu->target : 0;
 }

@@ -61,6 +61,8 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 		thread->peers = 0;
 	} else {
 		keep_cause(thread, cause_of_wait(task, state, thread->in_reclaim));
+		if (thread->cause == TRACER_WAIT_DISK && waits_for_swap(task->pid, switches))
+			thread->cause = TRACER_WAIT_SWAP;
 	}
 	cpu->cause = thread->cause;
 	note_ready_in_scope(thread, cpu->scope);
@@ -109,23 +111,21 @@ int waits_switch_without_fetch(__u64 *context)
 	return on_switch(context, false);
 }
 
-/*
- * It opens a file, and what runs here is the process that serves it (FUSE), with its answer; the other end of a FIFO
- * would be opening it.
- */
-static __noinline bool opened_by_server(struct task_struct *woken)
-{
-	struct task_struct *waker = (void *)bpf_get_current_task();
+#define FUTEX_WAKES                                                                               \
+	(1U << FUTEX_WAKE | 1U << FUTEX_REQUEUE | 1U << FUTEX_CMP_REQUEUE | 1U << FUTEX_WAKE_OP | \
+	 1U << FUTEX_UNLOCK_PI | 1U << FUTEX_WAKE_BITSET | 1U << FUTEX_CMP_REQUEUE_PI)
 
+/* What runs here gives up what it waits for, be it by its end; else it is woken by its timer, or by a signal. */
+static __noinline bool woken_by_futex(struct task_struct *woken)
+{
 	/* Not yet asleep: what is noted is an earlier wait. */
-	if (woken->on_cpu || signaled(woken))
+	if (woken->on_cpu || (own_flags() & PF_KTHREAD))
 		return false;
-	if (call_of(call_number(woken, entry_registers(woken))) != TRACER_CALL_OPENS)
-		return false;
-	if (BPF_CORE_READ(waker, flags) & PF_KTHREAD)
-		return true;
-	__u32 call = call_of(number_of(own_registers()));
-	return call == TRACER_CALL_WRITES || call == TRACER_CALL_MOVES_0_2;
+	struct pt_regs *registers = own_registers();
+	if (call_of(number_of(registers)) != TRACER_CALL_FUTEX)
+		return own_flags() & PF_EXITING;
+	__u32 operation = call_argument(registers, 1) & FUTEX_CMD_MASK;
+	return operation < 32 && (FUTEX_WAKES >> operation & 1);
 }
 
 /*
@@ -136,6 +136,9 @@ static __noinline __u32 cause_by_waker(struct task_struct *woken)
 {
 	/* Not yet asleep, or woken by itself: a thread that tells another of its work is no neighbor. */
 	if (woken->on_cpu || bpf_get_current_pid_tgid() >> 32 == woken->tgid || (own_flags() & PF_KTHREAD))
+		return TRACER_WAIT_POLL;
+	/* A server is idle until then, whoever connects. */
+	if (call_of(call_number(woken, entry_registers(woken))) == TRACER_CALL_ACCEPTS)
 		return TRACER_WAIT_POLL;
 	struct pt_regs *registers = own_registers();
 	__u32 call = call_of(number_of(registers));
@@ -159,25 +162,46 @@ static __noinline __u32 cause_by_waker(struct task_struct *woken)
 	return TRACER_WAIT_POLL;
 }
 
+/*
+ * A thread that sleeps may keep its place in the queue for a while (delayed dequeueing); if that is moved to another
+ * CPU, sched_info counts as if it could run.
+ */
+static __noinline int forget_queue(struct task_struct *woken)
+{
+	struct tracer_thread *thread = thread_of(woken);
+
+	if (thread && thread->cause != TRACER_WAIT_NONE && !woken->on_cpu)
+		thread->peers |= TRACER_QUEUE_UNKNOWN;
+	return 0;
+}
+
 /* Runs in the one that wakes: of a pipe, a local socket or a lock, the process at the other end. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(waits_waking, struct task_struct *woken)
 {
 	__u32 *count = awaiting_count(woken->pid);
 
+	if (bpf_core_field_exists(woken->se.sched_delayed) && __builtin_expect(woken->sched_info.last_queued != 0, 0))
+		forget_queue(woken);
 	if (!count || !*count)
 		return 0;
 	struct tracer_thread *thread = thread_of(woken);
 	if (!thread || !waker_matters(thread))
 		return 0;
+	if (thread->peers & TRACER_LOCK_TIMED) {
+		if (!woken_by_futex(woken))
+			return 0;
+		thread->cause = TRACER_WAIT_LOCK;
+		thread->peers &= ~TRACER_LOCK_TIMED;
+		if (!(thread->peers & TRACER_LOCK_SHARED)) {
+			mark_awaiting(thread, 0);
+			return 0;
+		}
+	}
 	if (thread->cause == TRACER_WAIT_LOCAL_SOCKET || thread->cause == TRACER_WAIT_LOCK)
 		return note_peer(woken, thread);
-	if (thread->cause == TRACER_WAIT_PIPE_READ && opened_by_server(woken)) {
-		keep_cause(thread, TRACER_WAIT_DISK);
-		thread->target = 0;
-		mark_awaiting(thread, 0);
+	if (signaled(woken))
 		return 0;
-	}
 	/* Of the wait, not of its call: after a stop that goes on. */
 	if (thread->cause == TRACER_WAIT_POLL) {
 		thread->cause = cause_by_waker(woken);

@@ -38,8 +38,9 @@ static __always_inline __u32 own_flags(void)
 
 static __always_inline bool signaled(struct task_struct *task)
 {
-	return task->pending.signal.sig[0] || BPF_CORE_READ(task, signal, shared_pending.signal.sig[0]) ||
-	       (task->jobctl & JOBCTL_PENDING);
+	__u64 pending = task->pending.signal.sig[0] | BPF_CORE_READ(task, signal, shared_pending.signal.sig[0]);
+
+	return (pending & ~task->blocked.sig[0]) || (task->jobctl & JOBCTL_PENDING);
 }
 
 #endif

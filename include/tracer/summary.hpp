@@ -145,6 +145,9 @@ struct Pipeline {
   std::string bottleneck;
   double bottleneck_share = 0;  ///< The share of its processes' lives that it waits for pipes, 0 to 1.
   double others_share = 0;      ///< The same for all other stages together.
+  /// What the bottleneck itself waits for in at least half of its processes' lives: "sleep", "network" or "disk".
+  /// Empty: none of these, or not known.
+  std::string bottleneck_waits_for = {};
   std::uint64_t waited_ns = 0;  ///< For pipes, by all stages: at most its life for each process.
 };
 

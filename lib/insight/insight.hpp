@@ -20,6 +20,8 @@
 #include "insight/slowness_findings.hpp"
 #include "insight/stall_findings.hpp"
 #include "insight/task_ledgers.hpp"
+#include "source/proc/ready_cpus.hpp"
+#include "source/proc/served_mount.hpp"
 #include "state/book.hpp"
 #include "state/process_spans.hpp"
 
@@ -42,9 +44,13 @@ class Insight {
   /// Before the first event: whose subordinate user ids are whose.
   void use(UserIds user_ids) { findings_.use(std::move(user_ids)); }
   /// Before the first event, and before a history is used: of what happens on this host now.
-  void ask_for_space(FullFileSystems::ReadSpace read = file_system_space,
-                     FullFileSystems::Look look = look_at_file_systems) {
-    get<FullFileSystems>().ask(std::move(read), std::move(look));
+  void ask_this_host(FullFileSystems::ReadSpace read_space = file_system_space,
+                     FullFileSystems::Look look = look_at_file_systems,
+                     StallFindings::ReadMount read_mount = awaited_mount,
+                     SlownessFindings::ReadCpus read_cpus = cpus_of_ready_threads) {
+    get<FullFileSystems>().ask(std::move(read_space), std::move(look));
+    get<StallFindings>().ask(std::move(read_mount));
+    get<SlownessFindings>().ask(std::move(read_cpus));
     on_this_host_ = true;
   }
   /// Appends `event`, and the findings that follow from it: before it if it is the last.

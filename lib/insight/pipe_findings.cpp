@@ -17,6 +17,17 @@ constexpr std::uint64_t kBetweenLooks_ns = 10'000'000'000;
 
 std::uint64_t whole_percent(double share) { return static_cast<std::uint64_t>(share * 100); }
 
+struct OwnWait {
+  std::string_view name;  ///< As Pipeline::bottleneck_waits_for.
+  std::string_view words;
+  std::string_view faster_by;
+};
+constexpr OwnWait kOwnWaits[] = {
+    {"", "", "more threads"},
+    {"network", "the network", "fetching its data before it starts, or from nearer by"},
+    {"disk", "storage", "faster storage"},
+    {"sleep", "time to pass: it sleeps", "waiting for the event itself instead of a fixed time"}};
+
 }  // namespace
 
 PipeFindings::PipeFindings(FindingBook& book)
@@ -27,6 +38,8 @@ PipeFindings::PipeFindings(FindingBook& book)
       works_(book) {}
 
 void PipeFindings::saw(Work& work, const Process& process) {
+  // An engine's own tee keeps what a task prints.
+  if (process.context->engine_own) return;
   work.ended.saw(process, book_.is_own(process) ? process.program->tool : std::string(kAnothersProgram));
 }
 
@@ -72,6 +85,11 @@ void PipeFindings::look(const ScopeFigures& figures, const PipeGraph& graph, std
                       figure("bottleneck_percent", whole_percent(pipe.bottleneck_share), "percent"),
                       figure("waited_ns", pipe.waited_ns, "ns"),
                       figure("wall_ns", wall_ns, "ns")};
+    for (const OwnWait& wait : kOwnWaits) {
+      if (wait.name != pipe.bottleneck_waits_for) continue;
+      if (!wait.words.empty()) draft.evidence.push_back(words("waits_for", std::string(wait.words)));
+      draft.evidence.push_back(words("faster_by", std::string(wait.faster_by)));
+    }
     if (!draft.closed) draft.confidence = "medium";
     book_.report(draft, time_ns, events);
     return;

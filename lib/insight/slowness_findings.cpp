@@ -2,6 +2,7 @@
 #include "insight/slowness_findings.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,6 +36,18 @@ std::string cpus_text(std::uint64_t millicpus) {
                                : fmt::format("{:.1f}", static_cast<double>(millicpus) / 1000);
 }
 
+/// "CPU 0", "CPUs 0-3, 8".
+std::string cpu_list_text(const std::set<std::uint32_t>& cpus) {
+  std::string text = cpus.size() == 1 ? "CPU " : "CPUs ";
+  for (auto at = cpus.begin(); at != cpus.end(); ++at) {
+    const std::uint32_t first = *at;
+    while (std::next(at) != cpus.end() && *std::next(at) == *at + 1) ++at;
+    text += fmt::format("{}{}", first == *cpus.begin() ? "" : ", ", first);
+    if (*at != first) text += fmt::format("-{}", *at);
+  }
+  return text;
+}
+
 }  // namespace
 
 SlownessFindings::SlownessFindings(FindingBook& book)
@@ -66,6 +79,8 @@ void SlownessFindings::process_lived(const ProcessSpan& span, std::vector<Event>
   work.swap_ns += span.change.ledger.swap_ns;
   work.usage.cpu_ns += span.change.cpu_ns;
   work.usage.queued_ns += span.change.queued_ns;
+  if (!span.ended && span.change.queued_ns * 10 >= span.to_ns - span.from_ns && work.in_line.size() < kMostInLine)
+    work.in_line.push_back(span.process->pid);
   // A part of that was before this window.
   if (span.to_ns - span.from_ns > kWindow_ns && span.change.cpu_ns > kWindow_ns / 10) work.usage.known = false;
   const auto take = [&](Most& most, std::uint64_t wait_ns) {
@@ -152,12 +167,27 @@ void SlownessFindings::look_at_waits(const Scope& scope) {
   }
 }
 
+/// By what they had when they began; and, where they stand in line, by what those may use that do: a program may have
+/// pinned its threads itself.
+std::uint64_t SlownessFindings::millicpus_there(const Scope& scope, bool in_line_long) {
+  Work& work = scope.work;
+  if (in_line_long && read_cpus_ && !work.in_line.empty()) work.ready_cpus.merge(read_cpus_(work.in_line));
+  work.in_line.clear();
+  const std::uint64_t there = std::min(std::uint64_t{scope.figures.cpus} * 1000, host_millicpus());
+  return work.ready_cpus.empty() ? there : std::min(there, std::uint64_t{work.ready_cpus.size()} * 1000);
+}
+
 /// By threads: a process of many threads hardly ever waits as a whole.
 void SlownessFindings::look_at_queue(const Scope& scope) {
   const Work& work = scope.work;
   const std::uint64_t ready_ns = work.sums.cpu_ns + work.sums.queued_ns;
   const std::uint64_t share = percent(work.sums.queued_ns, ready_ns);
-  const std::uint64_t there = std::min(std::uint64_t{scope.figures.cpus} * 1000, host_millicpus());
+  const auto in_line_long = [&](std::string_view code) {
+    return scope.wall_ns >= limit(code, "least_wall_ns") && work.sums.queued_ns >= limit(code, "least_queued_ns") &&
+           share >= limit(code, "least_percent");
+  };
+  const std::uint64_t there = millicpus_there(scope, in_line_long("oversubscribed"));
+  const bool pinned = !work.ready_cpus.empty() && work.ready_cpus.size() < scope.figures.cpus;
   const std::uint64_t wanted = millicpus(ready_ns, scope.wall_ns);
   const std::uint64_t got = millicpus(work.sums.cpu_ns, scope.wall_ns);
   const auto& requested = scope.figures.requested.millicpus;
@@ -192,9 +222,9 @@ void SlownessFindings::look_at_queue(const Scope& scope) {
       draft.evidence.push_back(words("program", work.most_threads.process->program->tool.value_or("?")));
       draft.evidence.push_back(figure("threads", work.most_threads.wait_ns, "count"));
     }
+    if (itself && pinned && !by_request) draft.evidence.push_back(words("pinned_to", cpu_list_text(work.ready_cpus)));
     const bool is_so = itself ? by_itself : !by_itself && by_all;
-    const bool holds = is_so && scope.wall_ns >= limit(code, "least_wall_ns") &&
-                       work.sums.queued_ns >= limit(code, "least_queued_ns") && share >= limit(code, "least_percent");
+    const bool holds = is_so && in_line_long(code);
     decide(std::move(draft), holds, !is_so || share * 100 < limit(code, "least_percent") * kStays_percent, scope);
   }
 }

@@ -4,10 +4,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <tracer/event.hpp>
 
@@ -20,7 +25,13 @@ namespace tracer::internal {
 /// not get or did not use, processes too short to be worth their start. Bounded: as Works, and by the constants below.
 class SlownessFindings : public Detector {
  public:
+  /// The CPUs that those threads of these processes may use that could run just now.
+  using ReadCpus = std::function<std::set<std::uint32_t>(const std::vector<std::uint32_t>& pids)>;
+
   explicit SlownessFindings(FindingBook& book);
+
+  /// Before the first event: of what happens on this host now.
+  void ask(ReadCpus read_cpus) { read_cpus_ = std::move(read_cpus); }
 
   void process_lived(const ProcessSpan& span, std::vector<Event>& events) override;
   void process_ended(const ProcessExit& exit, std::vector<Event>& events) override;
@@ -30,6 +41,7 @@ class SlownessFindings : public Detector {
 
  private:
   static constexpr std::size_t kMostShortTools = 64;  ///< Of one task or run.
+  static constexpr std::size_t kMostInLine = 64;      ///< Likewise.
   static constexpr std::size_t kMostBytesOfLimits = 4u << 20;
   static constexpr std::size_t kCauses = 4;
 
@@ -70,6 +82,9 @@ class SlownessFindings : public Detector {
     std::uint64_t reclaim_ns = 0;
     std::uint64_t swap_ns = 0;
     Most most_threads = {};  ///< As wait_ns: their number.
+    std::vector<std::uint32_t> in_line =
+        {};  ///< Pids of those that stood in line for a tenth of the last span or more.
+    std::set<std::uint32_t> ready_cpus = {};  ///< That these might use whenever they were asked.
     Usage usage = {};
     std::uint64_t short_lives = 0;
     std::uint64_t short_ns = 0;
@@ -86,6 +101,7 @@ class SlownessFindings : public Detector {
   void look(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
   void look_at_waits(const Scope& scope);
   void look_at_queue(const Scope& scope);
+  std::uint64_t millicpus_there(const Scope& scope, bool in_line_long);
   void look_at_usage(const Scope& scope);
   void look_at_short_lives(const Scope& scope);
   /// Reports it if `holds`, and if it is open and `holds_no_more`, for the last time.
@@ -94,6 +110,7 @@ class SlownessFindings : public Detector {
   std::uint64_t limit(std::string_view code, std::string_view name) const { return book_.rules().limit(code, name); }
 
   FindingBook& book_;
+  ReadCpus read_cpus_;  ///< Empty: nothing is asked.
   std::uint32_t cpus_;
   std::array<Cause, kCauses> causes_;
   std::uint64_t most_short_life_ns_;

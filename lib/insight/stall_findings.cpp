@@ -101,7 +101,12 @@ void StallFindings::process_lived(const ProcessSpan& span, std::vector<Event>&) 
   const bool moves = is_new || !span.total.known || wait == nullptr || pieces || change.read_bytes > 0 ||
                      change.written_bytes > 0 || change.network_bytes > 0 ||
                      percent(change.cpu_ns, span.to_ns - span.from_ns) >= most_cpu_percent_ || member.scope != scope;
-  if (moves) member.quiet_since_ns = span.to_ns;
+  if (moves) {
+    member.quiet_since_ns = span.to_ns;
+    member.asked = false;
+    member.mount.reset();
+  }
+  member.threads = span.threads;
   member.start_ns = process.start_ns;
   member.scope = scope;
   member.snapshot = snapshot_;
@@ -167,6 +172,16 @@ std::uint64_t StallFindings::needed_ns(std::uint64_t least_ns, const std::option
                   std::min(least_ns, std::max(least_with_past_ns_, more_than(pace->wall_ns))));
 }
 
+/// Once for each wait: an answer would be the same.
+const std::optional<std::string>& StallFindings::mount_of(std::uint32_t pid) {
+  Member& member = members_[pid];
+  const Process& process = *member.process;
+  // What another user's process in it uses is not named.
+  if (read_mount_ && !std::exchange(member.asked, true) && book_.is_own(process))
+    member.mount = read_mount_(pid, process.start_ns, process.program->argv.value_or(std::vector<std::string>()));
+  return member.mount;
+}
+
 void StallFindings::report(const ScopeFigures& figures, const std::vector<const Member*>& members,
                            std::uint64_t since_ns, std::uint64_t time_ns, std::vector<Event>& events) {
   const std::uint64_t still_ns = time_ns - std::min(since_ns, time_ns);
@@ -211,8 +226,11 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
   const Wait& wait = wait_named(culprit->waits_for);
   draft.code = kStalled;
   draft.process = culprit->process;
-  draft.confidence = wait.confidence;
+  // Of several threads, the one that waited last stands for all.
+  draft.confidence = culprit->threads > 1 ? "medium" : wait.confidence;
   draft.evidence.push_back(words("waits_for", std::string(wait.words)));
+  if (wait.name == "disk")
+    if (const auto& mount = mount_of(culprit->process->pid)) draft.evidence.push_back(words("mount", *mount));
   if (pace) {
     draft.evidence.push_back(figure("usual_ns", pace->wall_ns, "ns"));
     draft.evidence.push_back(figure("usual_idle_ns", pace->idle_ns, "ns"));

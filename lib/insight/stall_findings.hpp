@@ -32,10 +32,16 @@ class StallFindings : public Detector {
   /// Absent: nothing, or too little, is known of it.
   using FindPace = std::function<std::optional<UsualPace>(const Context&)>;
 
+  /// The mounted file system that a process waits for, in words; absent: not known.
+  using ReadMount = std::function<std::optional<std::string>(std::uint32_t pid, std::uint64_t start_ns,
+                                                             const std::vector<std::string>& arguments)>;
+
   explicit StallFindings(FindingBook& book);
 
   /// Before the first event: what earlier tasks of the same kind took.
   void use(FindPace find_pace) { find_pace_ = std::move(find_pace); }
+  /// Likewise: of what happens on this host now.
+  void ask(ReadMount read_mount) { read_mount_ = std::move(read_mount); }
   void process_began(const std::shared_ptr<const Process>& process, std::uint64_t time_ns) override {
     moved(*process, time_ns);
   }
@@ -53,6 +59,9 @@ class StallFindings : public Detector {
     std::uint64_t snapshot = 0;
     std::string_view waits_for;  ///< The name of a member of ProcessLedger. Empty: several things.
     std::uint32_t peer_pid = 0;  ///< That ended its earlier waits for this pipe. 0: not known.
+    std::uint64_t threads = 1;
+    bool asked = false;  ///< Since it is quiet, for what `mount` says.
+    std::optional<std::string> mount;
     std::shared_ptr<const Process> process;
   };
   struct Work {
@@ -71,6 +80,7 @@ class StallFindings : public Detector {
   };
   Natures natures_of(const std::vector<const Member*>& members) const;
   static bool waits_by_nature(const Member& member, const Natures& natures);
+  const std::optional<std::string>& mount_of(std::uint32_t pid);
   void report(const ScopeFigures& figures, const std::vector<const Member*>& members, std::uint64_t since_ns,
               std::uint64_t time_ns, std::vector<Event>& events);
 
@@ -78,6 +88,7 @@ class StallFindings : public Detector {
 
   FindingBook& book_;
   FindPace find_pace_;
+  ReadMount read_mount_;  ///< Empty: nothing is asked.
   std::uint64_t least_with_past_ns_;
   std::uint64_t past_percent_;
   std::uint64_t least_ns_;

@@ -20,8 +20,8 @@ std::uint64_t without_tasks_ns(std::uint64_t first_task_ns, std::uint64_t betwee
          (none_runs ? now_ns - std::min(now_ns, no_task_since_ns) : 0);
 }
 
-/// A poll that lasts is one in a sample. When it has ended, all of it may have been a wait for something else: of that,
-/// `part_ns` keeps what came after the sample, and what came before is returned.
+/// A poll that lasts is one in a sample, and so is a sleep. When it has ended, all of it may have been a wait for
+/// something else: of that, `part_ns` keeps what came after the sample, and what came before is returned.
 std::uint64_t take_off_polls(std::uint64_t& polled_ns, std::uint64_t& part_ns) {
   const std::uint64_t before_ns = std::min(polled_ns, part_ns);
   polled_ns -= before_ns;
@@ -180,6 +180,8 @@ void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& a
   std::uint64_t polled_ns = member.last.poll_ns - std::min(member.last.poll_ns, poll_ns);
   const std::uint64_t socket_ns = take_off_polls(polled_ns, span.ledger.local_socket_ns);
   const std::uint64_t pipe_ns = take_off_polls(polled_ns, span.ledger.pipe_ns);
+  std::uint64_t slept_ns = member.last.sleep_ns - std::min(member.last.sleep_ns, account.process_ledger->sleep_ns);
+  take_off_polls(slept_ns, span.ledger.lock_ns);
   // Whom a wait was for is known once it is over: it may have begun in earlier spans.
   member.read_wait_ns += span.ledger.pipe_read_ns;
   member.write_wait_ns += span.ledger.pipe_write_ns;

@@ -106,10 +106,10 @@ void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t
   ContentUse content = content_use(use);
   for (std::uint64_t* time_ns : {&content.open_from_ns, &content.open_to_ns, &content.close_ns})
     *time_ns += wall_offset_ns;
-  Use& added = uses_.emplace_back(
-      Use{place_of(*use.process), place_of(*use.path), host, use.device.value_or(0), use.inode.value_or(0),
-          use.generation.value_or(0), content, use.opens, use.read_bytes, use.written_bytes, use.size_bytes,
-          use.renames.value_or(0) != 0, std::nullopt, use.renames.has_value(), std::nullopt});
+  Use& added = uses_.emplace_back(Use{place_of(*use.process), place_of(*use.path), host, use.device.value_or(0),
+                                      use.inode.value_or(0), use.generation.value_or(0), content, use.opens,
+                                      use.read_bytes, use.written_bytes, use.size_bytes, use.renames.value_or(0) != 0,
+                                      std::nullopt, use.renames.has_value(), std::nullopt});
   if (use.renamed_to) added.renamed_to = place_of(*use.renamed_to);
   // After its last close, but nobody knows when.
   if (use.deletes.value_or(0) != 0)

@@ -50,7 +50,7 @@ Event without_context(const E& event) {
 /// Replaces what a finding says of these in words.
 Finding without_paths(Finding finding) {
   for (Evidence& evidence : finding.evidence) {
-    if (evidence.name != "path" && evidence.name != "mount_point") continue;
+    if (evidence.name != "path" && evidence.name != "mount_point" && evidence.name != "mount") continue;
     const std::string said = format_evidence(evidence);
     for (std::string* const text : {&finding.text, &finding.advice})
       for (std::size_t at = 0; !said.empty() && (at = text->find(said, at)) != std::string::npos;)

@@ -52,7 +52,7 @@ std::unique_ptr<Insight> insight_of(const SessionOptions& options, Source& sourc
   auto insight =
       std::make_unique<Insight>(host.cpu_count, kernel == nullptr ? nullptr : kernel->scope_counts(), accounts);
   // What is full now says nothing of events of another time, or of another host.
-  if (source.tracker() != nullptr || source.desk() != nullptr) insight->ask_for_space();
+  if (source.tracker() != nullptr || source.desk() != nullptr) insight->ask_this_host();
   if (!options.history.empty()) insight->use(std::make_unique<SessionHistory>(options.history), host.wall_offset_ns);
   return insight;
 }

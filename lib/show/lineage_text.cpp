@@ -68,7 +68,7 @@ std::string footnotes(const LineageGraph& lineage) {
                         format_count(lineage.folded_opens, "open", "opens"));
   if (!lineage.sees_moves) text += "not seen: renames and deletes, for which the kernel must let functions be traced\n";
   if (any_unknown(lineage) && !lineage.sees_opens)
-    text += "not known: which of several contents of a file was read, as opens are not seen, for which likewise\n";
+    text += "not known: which content of some files was read, for which the kernel must let functions be traced\n";
   if (lineage.left_out != 0) text += fmt::format("left out: {}\n", format_count(lineage.left_out, "use", "uses"));
   return text;
 }

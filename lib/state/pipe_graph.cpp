@@ -42,6 +42,11 @@ std::vector<std::string> in_order(const std::set<std::string>& tools,
 PipeUse use_of(const Process& process, std::optional<std::uint64_t> attached_ns, std::uint64_t begin_ns,
                std::uint64_t end_ns, const Account& account) noexcept {
   PipeUse use{process.pid, process.start_ns, begin_ns, end_ns};
+  if (account.process_ledger) {
+    use.sleep_ns = account.process_ledger->sleep_ns;
+    use.network_ns = account.process_ledger->network_ns;
+    use.disk_ns = account.process_ledger->disk_ns;
+  }
   use.read_bytes = account.read_bytes.value_or(0);
   use.written_bytes = account.written_bytes.value_or(0);
   if (!account.ledger) return use;
@@ -89,17 +94,35 @@ PipeGraph::Members::iterator PipeGraph::peer_of(std::uint32_t pid, const PipeUse
   return found;
 }
 
-/// Where one is the other's parent, by what the child has read or written in all.
-bool PipeGraph::is_data(const Member& writer, const ProcessId& writer_id, const Member& reader,
-                        const ProcessId& reader_id) {
-  if (writer.parent_pid == reader_id.pid) return writer.written_bytes >= kLeastDataBytes;
-  if (reader.parent_pid == writer_id.pid) return reader.read_bytes >= kLeastDataBytes;
+/// Where one is the other's parent, by what the child has read or written in all: nothing is known of that before its
+/// end.
+bool PipeGraph::is_data(const ProcessId& writer, const ProcessId& reader) const {
+  const auto from = members_.find(writer);
+  const auto to = members_.find(reader);
+  // One is forgotten, and was in no pipe with the other.
+  if (from == members_.end() || to == members_.end()) return false;
+  if (from->second.parent_pid == reader.pid) return from->second.written_bytes >= kLeastDataBytes;
+  if (to->second.parent_pid == writer.pid) return to->second.read_bytes >= kLeastDataBytes;
   return true;
+}
+
+void PipeGraph::Stage::add(const Stage& more) {
+  life_ns += more.life_ns;
+  pipe_ns += more.pipe_ns;
+  poll_ns += more.poll_ns;
+  sleep_ns += more.sleep_ns;
+  network_ns += more.network_ns;
+  disk_ns += more.disk_ns;
+  data_bytes = std::max(data_bytes, more.data_bytes);
+}
+
+std::string PipeGraph::Stage::waits_for() const {
+  const auto mostly = [this](std::uint64_t wait_ns) { return wait_ns > 0 && wait_ns >= life_ns / 2; };
+  return mostly(network_ns) ? "network" : mostly(disk_ns) ? "disk" : mostly(sleep_ns) ? "sleep" : "";
 }
 
 void PipeGraph::join(Members::iterator writer, Members::iterator reader) {
   if (writer == members_.end() || reader == members_.end()) return;
-  if (!is_data(writer->second, writer->first, reader->second, reader->first)) return;
   if (writer->second.readers.size() >= kMostNeighbors || reader->second.writers.size() >= kMostNeighbors) return;
   const auto insert = [](std::vector<ProcessId>& ids, const ProcessId& id) {
     const auto at = std::lower_bound(ids.begin(), ids.end(), id, ByPid());
@@ -116,6 +139,10 @@ void PipeGraph::ended(const PipeUse& use) {
   self->second.end_ns = use.end_ns == 0 ? use.start_ns : use.end_ns;
   self->second.stage = {use.life_ns, std::min(use.life_ns, use.pipe_ns)};
   self->second.stage.poll_ns = std::min(use.life_ns, use.poll_ns);
+  self->second.stage.sleep_ns = use.sleep_ns;
+  self->second.stage.network_ns = use.network_ns;
+  self->second.stage.disk_ns = use.disk_ns;
+  self->second.stage.data_bytes = std::max(use.read_bytes, use.written_bytes);
   self->second.read_bytes = use.read_bytes;
   self->second.written_bytes = use.written_bytes;
   if (use.writer_pid != 0 && use.read_wait_ns >= kLeastWaitNs) join(peer_of(use.writer_pid, use), self);
@@ -134,8 +161,10 @@ std::set<ProcessId, ByPid> PipeGraph::joined_to(const ProcessId& id) const {
     found.pop_back();
     if (!together.insert(next).second) continue;
     const Member& member = members_.at(next);
-    found.insert(found.end(), member.writers.begin(), member.writers.end());
-    found.insert(found.end(), member.readers.begin(), member.readers.end());
+    for (const ProcessId& writer : member.writers)
+      if (is_data(writer, next)) found.push_back(writer);
+    for (const ProcessId& reader : member.readers)
+      if (is_data(next, reader)) found.push_back(reader);
   }
   return together;
 }
@@ -165,18 +194,15 @@ void PipeGraph::add_pipe(const std::set<ProcessId, ByPid>& together, Pipes& pipe
   for (const ProcessId& id : together) {
     const Member& member = members_.at(id);
     tools.insert(member.tool);
-    for (const ProcessId& reader : member.readers) edges.insert({member.tool, members_.at(reader).tool});
+    for (const ProcessId& reader : member.readers)
+      if (is_data(id, reader)) edges.insert({member.tool, members_.at(reader).tool});
   }
   // Of one that is in no pipe, or of a tool that passes data on to itself, nothing can be told.
   if (tools.size() < 2) return;
   auto& stages = pipes[in_order(tools, edges)];
   for (const ProcessId& id : together) {
     const Member& member = members_.at(id);
-    stages[member.tool].life_ns += member.stage.life_ns;
-    stages[member.tool].pipe_ns += member.stage.pipe_ns;
-    stages[member.tool].poll_ns += member.stage.poll_ns;
-    std::uint64_t& data_bytes = stages[member.tool].data_bytes;
-    data_bytes = std::max({data_bytes, member.read_bytes, member.written_bytes});
+    stages[member.tool].add(member.stage);
   }
 }
 
@@ -218,6 +244,8 @@ std::vector<Pipeline> PipeGraph::pipelines() const {
     if (pipeline.others_share < kLeastShare || most_waits > kMostOfOthers * pipeline.others_share ||
         longest_ns < kLeastLifeNs || sum.pipe_ns < kLeastWaitedNs || sum.data_bytes < kLeastThroughputBytes)
       pipeline.bottleneck.clear();
+    else
+      pipeline.bottleneck_waits_for = bottleneck.waits_for();
     all.push_back(std::move(pipeline));
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.waited_ns > b.waited_ns; });

@@ -27,6 +27,9 @@ struct PipeUse {
   std::uint64_t write_wait_ns = 0;
   std::uint64_t pipe_ns = 0;
   std::uint64_t poll_ns = 0;
+  std::uint64_t sleep_ns = 0;  ///< Of the process as a whole, as the next two. 0: not known.
+  std::uint64_t network_ns = 0;
+  std::uint64_t disk_ns = 0;
   std::uint64_t read_bytes = 0;
   std::uint64_t written_bytes = 0;
   std::uint32_t writer_pid = 0;  ///< Who ended most of its waits for data; 0: not known, as below.
@@ -38,8 +41,8 @@ PipeUse pipe_use_of(const ProcessSample& sample) noexcept;
 
 /// Which processes are joined by pipes, from what each waited for and who ended its waits. Processes that are joined
 /// are one pipe; pipes of the same tools are reported together. What a process exchanges with its parent is one only
-/// where it is data: a shell reads in the same way the few words that a command prints. Bounded: pipes whose processes
-/// ended long ago are sums by tool.
+/// where it is data, by what the child has read or written when it ends: a shell reads in the same way the few words
+/// that a command prints. Bounded: pipes whose processes ended long ago are sums by tool.
 class PipeGraph {
  public:
   void saw(const Process& process) { saw(process, process.program->tool); }
@@ -65,6 +68,12 @@ class PipeGraph {
     std::uint64_t pipe_ns = 0;
     std::uint64_t data_bytes = 0;  ///< The most that one of its processes has read or written.
     std::uint64_t poll_ns = 0;  ///< Waits for any of several things, of which it is not known whether they were pipes.
+    std::uint64_t sleep_ns = 0;
+    std::uint64_t network_ns = 0;
+    std::uint64_t disk_ns = 0;
+
+    void add(const Stage& more);
+    std::string waits_for() const;
   };
   struct Member {
     std::string tool;
@@ -80,8 +89,7 @@ class PipeGraph {
   /// By the names of the stages, writers first.
   using Pipes = std::map<std::vector<std::string>, std::map<std::string, Stage>>;
 
-  static bool is_data(const Member& writer, const ProcessId& writer_id, const Member& reader,
-                      const ProcessId& reader_id);
+  bool is_data(const ProcessId& writer, const ProcessId& reader) const;
   Members::iterator peer_of(std::uint32_t pid, const PipeUse& use);
   void join(Members::iterator writer, Members::iterator reader);
   void forget(const ProcessId& id);

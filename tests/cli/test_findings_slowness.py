@@ -116,6 +116,18 @@ class Slowness(support.TestCase):
         for finding in found.values():
             self.assertEqual(self.evidence(finding)["cpus"], "1")
 
+    def test_workers_that_a_program_pins_itself(self):
+        pinned = BUSY.replace("def burn(seconds):", "def burn(seconds):\n    os.sched_setaffinity(0, {int(sys.argv[3])})")
+        cpu = str(min(os.sched_getaffinity(0)))
+        script = self.write("pinned.py", pinned.replace("import ", "import os, ", 1))
+        found, result = self.findings(PYTHON, script, "4", "14", cpu)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        # As above.
+        self.assertLessEqual(set(found), {"oversubscribed"})
+        for finding in found.values():
+            figures = self.evidence(finding)
+            self.assertEqual((figures["cpus"], figures["pinned_to"]), ("1", f"CPU {cpu}"))
+
     def test_computing_is_no_finding(self):
         found, _ = self.findings(PYTHON, self.write("busy.py", BUSY), "1", "12")
         self.assertEqual(found, {})

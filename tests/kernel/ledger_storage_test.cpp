@@ -18,7 +18,7 @@ constexpr std::uint64_t kMiB = 1u << 20;
 
 }  // namespace
 
-TEST_CASE("a slow disk is a disk, and where it is a file in memory, a page fault's") {
+TEST_CASE("a slow disk is a disk, also where its file is mapped and a page fault reads it") {
   const auto disk = ScratchDisk::make(64 * kMiB);
   const auto cgroup = disk ? LimitedCgroup::make("blkio") : std::nullopt;
   const std::string rate = std::to_string(4 * kMiB);
@@ -31,7 +31,7 @@ TEST_CASE("a slow disk is a disk, and where it is a file in memory, a page fault
   }
   const std::string bytes = std::to_string(3 * kMiB / 2);
   // Each reads what no other has read.
-  const std::vector<std::pair<std::string, std::string>> ways = {{"direct", "disk"}, {"read", "disk"}, {"map", "swap"}};
+  const std::vector<std::pair<std::string, std::string>> ways = {{"direct", "disk"}, {"read", "disk"}, {"map", "disk"}};
   for (std::size_t i = 0; i < ways.size(); ++i) {
     const auto& [way, cause] = ways[i];
     CAPTURE(way);

@@ -41,8 +41,8 @@ int sleeping(long ms) {
   return 0;
 }
 
-/// The main thread waits for a word that another changes after its sleep.
-int futex(long ms) {
+/// The main thread waits for a word that another changes after its sleep. `patience`: null, or longer.
+int futex(long ms, const timespec* patience) {
   static std::atomic<std::uint32_t> word{0};
   std::uint64_t slept = 0;
   std::thread other([&slept, ms] {
@@ -50,11 +50,21 @@ int futex(long ms) {
     word = 1;
     ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   });
-  report(waited_ns([] {
-    while (word == 0) ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+  report(waited_ns([patience] {
+    while (word == 0) ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, patience, nullptr, 0);
   }));
   other.join();
   report(slept);
+  return 0;
+}
+
+/// As a thread of a pool that awaits work, and gets none.
+int futex_in_vain(long ms) {
+  std::atomic<std::uint32_t> word{0};
+  const timespec patience{0, ms * 1'000'000 / 3};
+  report(waited_ns([&] {
+    for (int i = 0; i < 3; ++i) ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &patience, nullptr, 0);
+  }));
   return 0;
 }
 
@@ -100,6 +110,17 @@ int selecting(long ms) {
   FD_SET(silent.out, &wanted);
   timeval time{ms / 1000, ms % 1000 * 1000};
   report(waited_ns([&] { ::select(silent.out + 1, &wanted, nullptr, nullptr, &time); }));
+  return 0;
+}
+
+int polling_nothing(long ms) {
+  report(waited_ns([ms] { ::poll(nullptr, 0, static_cast<int>(ms)); }));
+  return 0;
+}
+
+int selecting_nothing(long ms) {
+  timeval time{ms / 1000, ms % 1000 * 1000};
+  report(waited_ns([&] { ::select(0, nullptr, nullptr, nullptr, &time); }));
   return 0;
 }
 
@@ -358,11 +379,19 @@ int by_ms(const std::string& name, long ms) {
       {"burn", burning},
       {"burn_by_two", burning_by_two},
       {"burn_by_two_on_one_cpu", burning_by_two_on_one_cpu},
-      {"futex", futex},
+      {"futex", [](long time) { return futex(time, nullptr); }},
+      {"futex_in_time",
+       [](long time) {
+         const timespec longer{60, 0};
+         return futex(time, &longer);
+       }},
+      {"futex_in_vain", futex_in_vain},
       {"file_lock", file_lock},
       {"semaphore", semaphore},
       {"poll", polling},
       {"select", selecting},
+      {"poll_nothing", polling_nothing},
+      {"select_nothing", selecting_nothing},
       {"epoll", epolling},
       {"event", event},
       {"child", child},
@@ -373,8 +402,7 @@ int by_ms(const std::string& name, long ms) {
       {"stopped", stopped},
       {"stopped_crew", stopped_crew},
       {"stopped_in_sleep", [](long time) { return stopped_in(time, sleep_ms); }},
-      {"stopped_in_poll",
-       [](long time) { return stopped_in(time, [](long ms_) { ::poll(nullptr, 0, static_cast<int>(ms_)); }); }},
+      {"stopped_in_poll", [](long time) { return stopped_in(time, [](long ms_) { polling(ms_); }); }},
       {"spinners", spinners},
       {"queued", queued},
       {"threads", threads},

@@ -201,7 +201,25 @@ int vmsplice_to_full(long ms) {
   });
 }
 
-/// Answers each question for a file after `ms`, with that there is none. See linux/fuse.h.
+/// A signal interrupts it; the child that sends that has no end of the pipe.
+int pipe_signaled(long ms) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGALRM, &action, nullptr);
+  const Pipe pipe;
+  const pid_t child = in_child([ms] {
+    sleep_ms(ms);
+    ::kill(::getppid(), SIGALRM);
+  });
+  report_with(waited_ns([&] {
+                char byte = 0;
+                [[maybe_unused]] const ssize_t got = ::read(pipe.out, &byte, 1);
+              }),
+              child);
+  return 0;
+}
+
+/// Answers each question for a file after `ms`, with that there is none; `ms` < 0: never. See linux/fuse.h.
 [[noreturn]] void serve_files(int device, long ms) {
   std::vector<char> question(1u << 17);
   while (::read(device, question.data(), question.size()) >= static_cast<ssize_t>(sizeof(fuse_in_header))) {
@@ -221,33 +239,53 @@ int vmsplice_to_full(long ms) {
     }
     const iovec parts[] = {{&answer, sizeof answer}, {&begun, sizeof begun}};
     if (::writev(device, parts, answer.error == 0 ? 2 : 1) < 0) break;
+    // What nobody has taken yet can be given up.
+    if (ms < 0) ::pause();
   }
   ::_exit(0);
 }
 
-/// A file that a process serves is opened, and asked for. Tells 0 where the kernel has no such file systems.
-int served_file(long ms) {
+/// With a folder whose files a process serves; reports what `use` does, or 0 where the kernel has no such file systems.
+int with_served(long ms, const std::function<void(const std::string& folder)>& use) {
   std::string folder = "/tmp/tracer_fuse.XXXXXX";
   const int device = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
   const std::string options = "rootmode=40000,user_id=0,group_id=0,fd=" + std::to_string(device);
   const bool mounted = device >= 0 && ::mkdtemp(folder.data()) != nullptr && ::unshare(CLONE_NEWNS) == 0 &&
                        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
                        ::mount("fuse", folder.c_str(), "fuse", 0, options.c_str()) == 0;
-  std::uint64_t waited = 0;
+  if (!mounted) report(0);
   if (mounted) {
     const pid_t server = in_child([&] { serve_files(device, ms); });
-    waited = waited_ns([&] {
-      struct stat status {};
-      ::open((folder + "/file").c_str(), O_RDONLY | O_CLOEXEC);
-      ::stat((folder + "/other").c_str(), &status);
-    });
+    use(folder);
     ::umount2(folder.c_str(), MNT_DETACH);
     ::kill(server, SIGKILL);
     reap(server);
   }
   ::rmdir(folder.c_str());
-  report(waited);
   return 0;
+}
+
+/// One is opened, and another asked for.
+int served_file(long ms) {
+  return with_served(ms, [](const std::string& folder) {
+    report(waited_ns([&] {
+      struct stat status {};
+      ::open((folder + "/file").c_str(), O_RDONLY | O_CLOEXEC);
+      ::stat((folder + "/other").c_str(), &status);
+    }));
+  });
+}
+
+/// A child waits for one that is never opened, and is killed: reports after how long, and the child.
+int unserved_file(long ms) {
+  return with_served(-1, [ms](const std::string& folder) {
+    const pid_t child = in_child([&folder] { ::open((folder + "/file").c_str(), O_RDONLY | O_CLOEXEC); });
+    const std::uint64_t waited = waited_ns([ms] { sleep_ms(ms); });
+    ::kill(child, SIGKILL);
+    reap(child);
+    report(waited);
+    report(static_cast<std::uint64_t>(child));
+  });
 }
 
 }  // namespace
@@ -300,6 +338,8 @@ int wait_for_data(const std::string& name, long ms) {
       {"splice_file_to_full", file_to_full},
       {"vmsplice_to_full", vmsplice_to_full},
       {"served_file", served_file},
+      {"unserved_file", unserved_file},
+      {"pipe_signaled", pipe_signaled},
   };
   const auto found = all.find(name);
   return found != all.end() ? found->second(ms) : 96;

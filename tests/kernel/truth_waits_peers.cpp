@@ -131,7 +131,32 @@ int tcp6(long ms) {
     sleep_ms(ms / 2);
     ::send(connection, "x", 1, 0);
   });
-  tell(waited_ns([&] { receive(::accept(listener, nullptr, nullptr)); }), child);
+  std::uint64_t accepted = 0;
+  const std::uint64_t all = waited_ns([&] {
+    int connection = -1;
+    accepted = waited_ns([&] { connection = ::accept(listener, nullptr, nullptr); });
+    receive(connection);
+  });
+  tell(all, child);
+  report(accepted);
+  return 0;
+}
+
+/// A server that nobody asks for `ms`.
+int accepting(long ms) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(listener, 1) != 0) return 1;
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  const pid_t child = in_child([&] {
+    sleep_ms(ms);
+    ::connect(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), reinterpret_cast<sockaddr*>(&address), size);
+  });
+  report(waited_ns([listener] { ::accept(listener, nullptr, nullptr); }));
+  reap(child);
   return 0;
 }
 
@@ -167,6 +192,7 @@ int wait_for_peer(const std::string& name, long ms) {
       {"local_poll", [](long n) { return local_socket(n, SOCK_STREAM, [](int fd) { by_poll(fd, false); }); }},
       {"local_epoll", [](long n) { return local_socket(n, SOCK_STREAM, [](int fd) { by_epoll(fd, false); }); }},
       {"tcp6", tcp6},
+      {"accept", accepting},
       {"network", network},
   };
   const auto found = all.find(name);

@@ -108,6 +108,7 @@ class Task {
     add(exec);
   }
   Pace& pace(std::uint32_t pid) { return player(pid).pace; }
+  tracer::internal::Insight& insight() { return *insight_; }
 
   /// Goes on so many rounds, with a snapshot at the end of each.
   void live(std::uint64_t rounds, std::uint64_t round_ns = kSecond) {

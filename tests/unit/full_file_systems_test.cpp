@@ -48,7 +48,7 @@ Context context_of_task() {
 class Story {
  public:
   explicit Story(std::optional<FileSystemSpace> space, std::vector<SpaceLook> looks = {}) {
-    insight_.ask_for_space(
+    insight_.ask_this_host(
         [space = std::move(space)](const SpaceQuestion& asked) {
           CHECK(asked.device == kScratch);
           CHECK(asked.path == "/scratch/out.bam");
@@ -206,7 +206,7 @@ TEST_CASE("file systems of one user that hang, and any number of tasks that writ
   std::promise<void> gone;
   const std::shared_future<void> hangs = gone.get_future().share();
   Insight insight(2);
-  insight.ask_for_space(
+  insight.ask_this_host(
       [hangs](const SpaceQuestion& asked) {
         if (asked.path == "/mnt/hung") hangs.wait();
         return room(0);
@@ -278,7 +278,7 @@ TEST_CASE("it may have been full by what was removed since, if the task failed")
 TEST_CASE("what another process removed before it ended was not there at its end") {
   std::promise<std::size_t> files;
   Insight insight(2);
-  insight.ask_for_space(
+  insight.ask_this_host(
       [&](const SpaceQuestion& question) {
         files.set_value(question.files.size());
         return room(4 * kMiB, 4 * kMiB);

@@ -58,7 +58,7 @@ class Sessions {
   template <class Feed>
   std::vector<Finding> run(const Feed& feed, bool on_this_host = false) {
     Insight insight(2);
-    if (on_this_host) insight.ask_for_space();
+    if (on_this_host) insight.ask_this_host();
     // Now, by the clock of a boot at the epoch.
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     auto history = std::make_unique<SessionHistory>(file_.path(), HistoryFile::Access::kWrite, owners_);

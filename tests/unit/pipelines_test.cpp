@@ -111,6 +111,19 @@ TEST_CASE("a stage of many threads, of which one writes, waits as long as that o
   }
 }
 
+TEST_CASE("a child that reads on after its parent has ended is a stage: bash's tee >(slow)") {
+  const std::uint64_t much = 4 << 20;
+  const auto pipes_with = [](std::uint64_t read_bytes) {
+    return summary_of({{.pid = 10, .tool = "tee", .writes_to = 11, .waits_ns = 80 * kPart},
+                       {.pid = 11, .tool = "slow.py", .parent = 10, .read_bytes = read_bytes}})
+        .pipelines();
+  };
+  REQUIRE(pipes_with(much).size() == 1);
+  CHECK(pipes_with(much)[0].stages == Names{"tee", "slow.py"});
+  CHECK(pipes_with(much)[0].bottleneck == "slow.py");
+  CHECK(pipes_with(65536).empty());
+}
+
 TEST_CASE("the stage that the others wait for is told, in the order of the data") {
   const auto pipes = summary_of({{.pid = 10, .tool = "zcat", .writes_to = 11, .waits_ns = 80 * kPart},
                                  {.pid = 11, .tool = "bwa mem"},

@@ -143,6 +143,29 @@ TEST_CASE("two threads on the one CPU that they may use are too many") {
   CHECK(story::text(*task.last("oversubscribed"), "cpus") == "1");
 }
 
+TEST_CASE("threads that a program has pinned itself are too many for what they are pinned to") {
+  const Pace pace{.running = 1000, .threads = 4, .thread_cpu = 1000, .thread_queue = 3000};
+  for (const bool together : {false, true}) {
+    Task task(8);
+    task.insight().ask_this_host({}, {}, {}, [together](const std::vector<std::uint32_t>& pids) {
+      CHECK(pids == std::vector<std::uint32_t>{1});
+      return together ? std::set<std::uint32_t>{3} : std::set<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7};
+    });
+    task.begin({.pid = 1, .tool = "bwa mem", .pace = pace});
+    task.begin({.pid = 2, .tool = "bash", .pace = {.child = 1000}});
+    task.execute(1, 8);
+    task.live(20);
+    task.finish();
+    CAPTURE(together);
+    REQUIRE((task.last("oversubscribed") != nullptr) == together);
+    if (!together) continue;
+    const Finding& finding = *task.last("oversubscribed");
+    CHECK(story::text(finding, "cpus") == "1");
+    CHECK(story::text(finding, "pinned_to") == "CPU 3");
+    CHECK(finding.text.ends_with("those in line are pinned to CPU 3"));
+  }
+}
+
 TEST_CASE("processes on one CPU each have together as many as they are, unless one started the other") {
   for (const bool one_starts_the_other : {false, true}) {
     Task task(4);
@@ -262,6 +285,9 @@ TEST_CASE("the stage of a pipe that the others wait for") {
               .tool = "gzip",
               .pace = {.running = 200, .pipe_read = 800, .read_bytes = 1 << 20, .reads_from = 3},
               .parent = 1});
+  Context engine = story::task_context();
+  engine.engine_own = true;
+  task.begin({.pid = 5, .tool = "tee", .pace = {.pipe_read = 1000, .reads_from = 3}, .parent = 1, .context = engine});
   task.live(21);
   REQUIRE(task.last("pipe_bottleneck") != nullptr);
   CHECK(task.last("pipe_bottleneck")->confidence == "medium");
@@ -271,6 +297,27 @@ TEST_CASE("the stage of a pipe that the others wait for") {
   CHECK(finding.confidence == "high");
   CHECK(story::text(finding, "bottleneck") == "slow.py");
   CHECK(story::text(finding, "stages") == "zcat | slow.py | gzip");
+  CHECK(finding.advice.find("such as by more threads") != std::string::npos);
+}
+
+TEST_CASE("a stage that waits itself gains nothing by more threads") {
+  const std::pair<Pace, std::string> waits[] = {
+      {{.running = 100, .network = 900, .read_bytes = 1 << 20}, "the network"},
+      {{.running = 100, .sleep = 900, .read_bytes = 1 << 20}, "time to pass: it sleeps"},
+      {{.running = 100, .disk = 900, .read_bytes = 1 << 20}, "storage"}};
+  for (const auto& [pace, words] : waits) {
+    Task task;
+    task.begin({.pid = 2, .tool = "fetch.py", .pace = pace});
+    task.begin(
+        {.pid = 3, .tool = "gzip", .pace = {.running = 200, .pipe_read = 800, .read_bytes = 1 << 20, .reads_from = 2}});
+    task.live(21);
+    task.finish();
+    CAPTURE(words);
+    REQUIRE(task.last("pipe_bottleneck") != nullptr);
+    const Finding& finding = *task.last("pipe_bottleneck");
+    CHECK(story::text(finding, "waits_for") == words);
+    CHECK(finding.advice.find("threads") == std::string::npos);
+  }
 }
 
 TEST_CASE("threads that wait for each other, and not those that wait for work") {

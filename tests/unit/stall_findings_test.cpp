@@ -77,6 +77,38 @@ TEST_CASE("a task stands still from its limit on, until it moves again") {
   CHECK(task.last("stalled")->state == "closed");
 }
 
+TEST_CASE("a wait for storage names the mount, if it is known, and is asked for once") {
+  int asked = 0;
+  Task task;
+  task.insight().ask_this_host({}, {}, [&asked](std::uint32_t pid, std::uint64_t, const std::vector<std::string>&) {
+    ++asked;
+    return pid == 2 ? std::optional<std::string>("/mnt/x (fuse.sshfs, host:/data)") : std::nullopt;
+  });
+  task.begin({.pid = 1, .tool = "bash -c", .pace = {.child = 1000}});
+  task.begin({.pid = 2, .tool = "md5sum", .pace = {.disk = 1000}, .parent = 1});
+  task.live(70);
+  REQUIRE(task.last("stalled") != nullptr);
+  const Finding& finding = *task.last("stalled");
+  CHECK(finding.text.find("md5sum (pid 2) waits for storage: /mnt/x (fuse.sshfs, host:/data)") != std::string::npos);
+  CHECK(finding.confidence == "high");
+  CHECK(asked == 1);
+  task.pace(2) = {.running = 500, .disk = 500};
+  task.live(1);
+  task.pace(2) = {.lock = 1000, .threads = 2};
+  task.live(70);
+  CHECK(story::text(*task.last("stalled"), "waits_for") == "a lock");
+  CHECK(task.last("stalled")->confidence == "medium");
+  CHECK(asked == 1);
+}
+
+TEST_CASE("of several threads it is not certain for which the process waits") {
+  Task task;
+  task.begin({.pid = 1, .tool = "sort", .pace = {.pipe_read = 1000, .threads = 2}});
+  task.live(70);
+  REQUIRE(task.last("stalled") != nullptr);
+  CHECK(task.last("stalled")->confidence == "medium");
+}
+
 TEST_CASE("a task that ends closes what stood still in it") {
   Task task;
   task.begin({.pid = 1, .tool = "sort", .pace = {.lock = 1000}});

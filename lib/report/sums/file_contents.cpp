@@ -25,7 +25,8 @@ class Begins {
   /// In the order in which they were over at the latest.
   explicit Begins(std::vector<Begin> begins) : begins_(std::move(begins)), least_from_ns_(begins_.size()) {
     std::uint64_t least_ns = std::numeric_limits<std::uint64_t>::max();
-    for (std::size_t i = begins_.size(); i-- > 0;) least_from_ns_[i] = least_ns = std::min(least_ns, begins_[i].from_ns);
+    for (std::size_t i = begins_.size(); i-- > 0;)
+      least_from_ns_[i] = least_ns = std::min(least_ns, begins_[i].from_ns);
   }
 
   /// A content before the last that had begun by `from_ns` for certain is gone.
@@ -113,12 +114,12 @@ std::vector<Content> contents_of(const std::vector<ContentUse>& uses) {
   for (std::size_t i = 0; i < uses.size(); ++i) {
     const ContentUse& use = uses[i];
     // Whoever read what was there before may have read its own as well: that is not known.
-    if (use.reads_earlier) place(i, true, &Content::readers);
-    else if (use.reads && use.begins) contents[own[i]].readers.push_back({i, true});
-    if (use.writes && !use.begins)
-      place(i, use.surely_writes && (!use.writes_by_time || alone[i]), &Content::writers);
-    if (!use.reads && !use.writes)
-      contents[begins.found_within(use.close_ns, use.close_ns).last].others.push_back(i);
+    if (use.reads_earlier)
+      place(i, true, &Content::readers);
+    else if (use.reads && use.begins)
+      contents[own[i]].readers.push_back({i, true});
+    if (use.writes && !use.begins) place(i, use.surely_writes && (!use.writes_by_time || alone[i]), &Content::writers);
+    if (!use.reads && !use.writes) contents[begins.found_within(use.close_ns, use.close_ns).last].others.push_back(i);
   }
   std::erase_if(contents, [](const Content& content) {
     return content.writers.empty() && content.readers.empty() && content.others.empty();

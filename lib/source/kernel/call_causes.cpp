@@ -52,6 +52,10 @@ const Group kGroups[] = {
                          SYS_faccessat2,
 #endif
                          SYS_statfs,     SYS_fstatfs}},
+    {TRACER_CALL_FILES,
+     {SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SYS_listxattr,
+      SYS_llistxattr, SYS_flistxattr, SYS_mknodat, SYS_fchmod, SYS_fchown, SYS_fchdir, SYS_chroot,
+      SYS_inotify_add_watch, SYS_fadvise64, SYS_readahead}},
     {TRACER_CALL_AWAITS_SIGNAL,
      {
 #ifdef SYS_pause
@@ -60,7 +64,8 @@ const Group kGroups[] = {
          SYS_rt_sigsuspend, SYS_rt_sigtimedwait}},
     {TRACER_CALL_RESTARTS, {SYS_restart_syscall}},
     {TRACER_CALL_SOCKET, {SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_sendmmsg}},
-    {TRACER_CALL_CONNECTS, {SYS_accept, SYS_accept4, SYS_connect}},
+    {TRACER_CALL_CONNECTS, {SYS_connect}},
+    {TRACER_CALL_ACCEPTS, {SYS_accept, SYS_accept4}},
     {TRACER_CALL_FUTEX, {SYS_futex}},
     {TRACER_CALL_LOCKS, {SYS_flock, SYS_fcntl, SYS_semop, SYS_semtimedop}},
 #ifdef SYS_futex_waitv
@@ -76,10 +81,22 @@ const Group kGroups[] = {
 #endif
       SYS_clone}},
     {TRACER_WAIT_SLEEP, {SYS_nanosleep, SYS_clock_nanosleep}},
-    {TRACER_WAIT_POLL,
+    {TRACER_CALL_POLLS_0,
+     {
+#ifdef SYS_select
+         SYS_select,
+#endif
+         SYS_pselect6}},
+    {TRACER_CALL_POLLS_1,
      {
 #ifdef SYS_poll
-         SYS_poll, SYS_select, SYS_epoll_wait,
+         SYS_poll,
+#endif
+         SYS_ppoll}},
+    {TRACER_WAIT_POLL,
+     {
+#ifdef SYS_epoll_wait
+         SYS_epoll_wait,
 #endif
 #ifdef SYS_epoll_pwait2
          SYS_epoll_pwait2,
@@ -87,7 +104,7 @@ const Group kGroups[] = {
 #ifdef SYS_io_uring_enter
          SYS_io_uring_enter,
 #endif
-         SYS_ppoll, SYS_pselect6, SYS_epoll_pwait, SYS_io_getevents}},
+         SYS_epoll_pwait, SYS_io_getevents}},
 };
 
 }  // namespace

@@ -29,11 +29,6 @@ constexpr unsigned kMinorBitsOfDevice = 20;
 constexpr std::size_t kMostMountinfo = 4u << 20;
 constexpr std::size_t kMostLookedAt = 64;
 
-bool is_below(std::string_view path, std::string_view folder) {
-  if (folder == "/") return path.starts_with('/');
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
 std::string_view next_word(std::string_view& rest) {
   const std::size_t end = std::min(rest.find(' '), rest.size());
   const std::string_view word = rest.substr(0, end);
@@ -75,6 +70,7 @@ std::optional<SeenMount> parse_mount(std::string_view line) {
   if (end == std::string_view::npos) return std::nullopt;
   line.remove_prefix(end + 3);
   mount.type = next_word(line);
+  mount.source = unescaped(next_word(line));
   return mount;
 }
 
@@ -134,14 +130,21 @@ std::optional<FileSystemSpace> space_of(const SeenMount& mount, const std::strin
 }
 
 std::optional<FileSystemSpace> space_seen_by(const std::string& proc, const SpaceQuestion& question) {
-  const auto text = read_small_file(proc + "/mountinfo", kMostMountinfo);
-  if (!text) return std::nullopt;
-  const std::vector<SeenMount> mounts = parse_mounts(*text);
+  const std::vector<SeenMount> mounts = mounts_of(proc);
   const SeenMount* const mount = mount_to_ask(mounts, question.device, question.path);
   return mount == nullptr ? std::nullopt : space_of(*mount, proc + "/root", question);
 }
 
 }  // namespace
+
+bool is_below(std::string_view path, std::string_view folder) {
+  if (folder == "/") return path.starts_with('/');
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+std::vector<SeenMount> mounts_of(const std::string& proc) {
+  return parse_mounts(read_small_file(proc + "/mountinfo", kMostMountinfo).value_or(""));
+}
 
 std::vector<SeenMount> parse_mounts(std::string_view mountinfo) {
   std::vector<SeenMount> mounts;

@@ -47,8 +47,12 @@ struct SeenMount {
   std::uint64_t device = 0;
   std::string point;
   std::string type;
+  std::string source;  ///< What is mounted: "/dev/vda1", "host:/path" …
 };
 
+bool is_below(std::string_view path, std::string_view folder);
+/// Of a process, by its folder in /proc. Empty: it must not be read, or is gone.
+std::vector<SeenMount> mounts_of(const std::string& proc);
 /// In the order of the file. What is none of such lines is left out.
 std::vector<SeenMount> parse_mounts(std::string_view mountinfo);
 /// The one of `device` to ask: that which `path` is on, else the first. Null: there is none, it is not local, or on the

@@ -2,6 +2,7 @@
 #include "source/kernel/families/lifecycle.hpp"
 
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "source/kernel/load/check_items.hpp"
 #include "base/accounts.hpp"
 #include "base/text.hpp"
+#include "base/unique_fd.hpp"
 #include "source/kernel/cpu_list.hpp"
 #include "source/kernel/load/kernel_types.hpp"
 #include "source/kernel/load/libbpf_log.hpp"
@@ -95,6 +97,7 @@ void LifecycleFamily::load(FamilySetup& setup) {
                    if (setup.waits != nullptr) share_maps(*setup.waits, *bpf.obj, kMapsOfWaits, log);
                  });
   find_cpu_offsets();
+  find_fifo_open();
   setup.lifecycle = skeleton_.get();
 }
 
@@ -107,6 +110,20 @@ void LifecycleFamily::find_cpu_offsets() {
   const int prog = ::bpf_program__fd(skeleton_->progs.find_cpu_offsets);
   LIBBPF_OPTS(bpf_test_run_opts, run);
   if (prog >= 0) ::bpf_prog_test_run_opts(prog, &run);
+}
+
+/// By a pipe of this process.
+void LifecycleFamily::find_fifo_open() const {
+  const int prog = ::bpf_program__fd(skeleton_->progs.find_fifo_open);
+  int ends[2];
+  if (prog < 0 || ::pipe2(ends, O_CLOEXEC) != 0) return;
+  const UniqueFd reader(ends[0]);
+  const UniqueFd writer(ends[1]);
+  std::uint64_t arguments[] = {static_cast<std::uint64_t>(reader.get())};
+  LIBBPF_OPTS(bpf_test_run_opts, run);
+  run.ctx_in = arguments;
+  run.ctx_size_in = sizeof arguments;
+  ::bpf_prog_test_run_opts(prog, &run);
 }
 
 void LifecycleFamily::configure(lifecycle_bpf& bpf, FamilySetup& setup) {
@@ -167,8 +184,8 @@ void LifecycleFamily::configure(lifecycle_bpf& bpf, FamilySetup& setup) {
   only_if(setup.types.has_tracepoint("signal_generate"), bpf.progs.signal_sent);
   only_if(setup.types.has_per_cpu_rss(), bpf.progs.find_cpu_offsets);
   const auto& programs = bpf.progs;
-  bpf_program* const run_by_user_space[] = {programs.count_here, programs.begin_scope, programs.end_scope,
-                                            programs.put_in_scope, programs.read_scope};
+  bpf_program* const run_by_user_space[] = {programs.count_here,   programs.begin_scope, programs.end_scope,
+                                            programs.put_in_scope, programs.read_scope,  programs.find_fifo_open};
   for (bpf_program* program : run_by_user_space) {
     only_if(rodata->keep_ledgers != 0, program);
     ::bpf_program__set_autoattach(program, false);

@@ -31,6 +31,7 @@ class LifecycleFamily final : public KernelFamily {
  private:
   static void configure(lifecycle_bpf& bpf, FamilySetup& setup);
   void find_cpu_offsets();
+  void find_fifo_open() const;
   void visit_cpus() const;
 
   Skeleton<lifecycle_bpf> skeleton_;
