@@ -59,10 +59,11 @@ const volatile __u64 own_seed = 0; /* random, so that what is made of a handle d
 
 /*
  * Device numbers are given again, and an overlay on a fresh tmpfs has the inode numbers of the one before: the root of
- * the file system tells them apart. Others do so by the generation of each inode.
+ * the file system tells them apart. Others do so by the generation of each inode. Global, as append_entries().
  */
-static __noinline __u32 overlay_generation(struct inode *inode)
+__noinline __u32 overlay_generation(__u64 address)
 {
+	struct inode *inode = (void *)address;
 	__u64 root = (__u64)BPF_CORE_READ(inode, i_sb, s_root);
 
 	return ((root ^ own_seed) * 0x9e3779b97f4a7c15ULL >> 32) ^ BPF_CORE_READ(inode, i_generation);
@@ -74,12 +75,14 @@ static __always_inline void fill_file_key(struct tracer_file_key *key, const str
 	bool is_overlay = BPF_CORE_READ(inode, i_sb, s_magic) == OVERLAYFS_SUPER_MAGIC;
 
 	fill_key(key, process, BPF_CORE_READ(inode, i_ino), BPF_CORE_READ(inode, i_sb, s_dev),
-		 is_overlay ? overlay_generation(inode) : BPF_CORE_READ(inode, i_generation));
+		 is_overlay ? overlay_generation((__u64)inode) : BPF_CORE_READ(inode, i_generation));
 }
 
-/* By the wall clock. */
-static __noinline __u64 modified_ns(struct inode *inode)
+/* By the wall clock. Global, as append_entries(). */
+__noinline __u64 modified_ns(__u64 address)
 {
+	struct inode *inode = (void *)address;
+
 	if (bpf_core_field_exists(inode->i_mtime_sec))
 		return BPF_CORE_READ(inode, i_mtime_sec) * 1000000000ULL + BPF_CORE_READ(inode, i_mtime_nsec);
 	if (bpf_core_field_exists(((struct inode___before_6_11 *)inode)->__i_mtime)) {

@@ -55,10 +55,12 @@ static __always_inline bool is_noise(struct file *file, struct inode *inode, con
 
 /*
  * The name that a file has, where that by which it was opened is gone: another link, or the one that a file without a
- * name was given. A number, as no typed pointer leads there. 0: it has none, or the kernel does not hold it.
+ * name was given. A number, as no typed pointer leads there. 0: it has none, or the kernel does not hold it. Global, so
+ * that it is verified once; before 5.12 no argument of such a function may be a pointer.
  */
-static __noinline __u64 other_name(struct inode *inode)
+__noinline __u64 other_name(__u64 address)
 {
+	struct inode *inode = (void *)address;
 	struct hlist_node *alias = BPF_CORE_READ(inode, i_dentry.first);
 
 	if (!BPF_CORE_READ(inode, i_nlink))
@@ -76,7 +78,7 @@ static __always_inline __u64 name_of(struct dentry *entry, struct inode *inode)
 {
 	bool is_linked = entry->d_inode == inode && entry->d_hash.pprev;
 
-	return is_linked ? (__u64)entry : other_name(inode);
+	return is_linked ? (__u64)entry : other_name((__u64)inode);
 }
 
 /*
@@ -105,7 +107,7 @@ static __always_inline void add_close(struct tracer_file_sums *sums, struct file
 	else if ((mode & FMODE_READ) && !sums->begins)
 		sums->reads_earlier = 1;
 	if (mode & FMODE_WRITE)
-		sums->modified_ns = modified_ns(inode);
+		sums->modified_ns = modified_ns((__u64)inode);
 	if ((mode & FMODE_WRITE) && !both && position > 0)
 		sums->wrote = 1;
 	if (mode & FMODE_READ) {
@@ -157,7 +159,7 @@ static __always_inline int add_file(struct file *file, struct inode *inode, stru
 
 	fill_key(&key, process, inode->i_ino, inode->i_sb->s_dev, inode->i_generation);
 	if (inode->i_sb->s_magic == OVERLAYFS_SUPER_MAGIC)
-		key.generation = overlay_generation(inode);
+		key.generation = overlay_generation((__u64)inode);
 	if (is_noise(file, inode, &key, place))
 		return 0;
 	__u64 name = name_of(entry, inode);

@@ -35,7 +35,7 @@ static __always_inline bool waker_matters(const struct tracer_thread *thread)
 	__u32 cause = thread->cause;
 
 	return is_pipe(cause) || cause == TRACER_WAIT_POLL || cause == TRACER_WAIT_LOCAL_SOCKET ||
-	       (thread->peers & (TRACER_LOCK_SHARED | TRACER_LOCK_TIMED));
+	       (thread->peers & TRACER_WAKER_MATTERS);
 }
 
 static __always_inline __u32 *awaiting_count(__u32 tid)

@@ -11,7 +11,8 @@
 #define TRACER_READY_IN_PROCESS 1 /* in the ledger of its process */
 #define TRACER_READY_IN_SCOPE 2	  /* in that of a scope */
 
-#define TRACER_LOCK_SHARED 1   /* it waits for a lock that other processes may have */
+#define TRACER_WAKER_MATTERS 1 /* with the next two: one bit to test, as the verifier would follow each by itself */
+#define TRACER_LOCK_SHARED 16  /* it waits for a lock that other processes may have */
 #define TRACER_WAKER_NOTED 2   /* in its process's tracer_wait_peers is who has ended its wait */
 #define TRACER_LOCK_TIMED 4    /* it sleeps, unless a thread that gives up a lock wakes it before its time is over */
 #define TRACER_QUEUE_UNKNOWN 8 /* what sched_info calls queue time was its sleep */

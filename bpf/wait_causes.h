@@ -9,6 +9,7 @@
 
 #define CALL_FOREIGN (-2)
 #define TRACER_WAIT_RESTARTED TRACER_WAIT_CAUSES
+#define ON_SHARED_LOCK (TRACER_LOCK_SHARED | TRACER_WAKER_MATTERS)
 #define TRACER_WAIT_ON_LOCK 128 /* with TRACER_LOCK_* */
 #define OLD_STACK_BYTES 16384	/* THREAD_SIZE of kernels without bpf_task_pt_regs, before dd6e10fbd9fb (5.15) */
 
@@ -209,34 +210,33 @@ struct {
 	__type(value, struct tracer_stack);
 } stack_of_open SEC(".maps");
 
-/* A return address in it is within that function of the kernel. Global, as above. */
-__noinline bool is_on_stack(__u64 function, __u64 length, __u64 frames)
+/* A return address in it is within the function that opens a FIFO; or that is not known. Global, as above. */
+__noinline __u32 cause_by_stack(__s64 bytes)
+{
+	__u32 slot = 0;
+	struct tracer_stack *stack = bpf_map_lookup_elem(&stack_of_open, &slot);
+	struct tracer_counting *all = counting_of_all();
+
+	if (!stack || !all || !all->fifo_open || bytes <= 0)
+		return TRACER_WAIT_PIPE_READ;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < STACK_FRAMES && i < bytes / sizeof(__u64); i++) {
+		if (stack->frames[i] - all->fifo_open < FIFO_OPEN_BYTES)
+			return TRACER_WAIT_PIPE_READ;
+	}
+	return TRACER_WAIT_DISK;
+}
+
+/* An open that a signal may interrupt waits for the other end of a FIFO, or for a process that serves the file (FUSE).
+ */
+static __noinline __u32 cause_of_open(struct task_struct *task)
 {
 	__u32 slot = 0;
 	struct tracer_stack *stack = bpf_map_lookup_elem(&stack_of_open, &slot);
 
 	if (!stack)
-		return false;
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < STACK_FRAMES && i < frames; i++) {
-		if (stack->frames[i] - function < length)
-			return true;
-	}
-	return false;
-}
-
-/* An open that a signal may interrupt waits for the other end of a FIFO, or for a process that serves the file (FUSE).
- */
-static __noinline bool opens_fifo(struct task_struct *task)
-{
-	__u32 slot = 0;
-	struct tracer_counting *all = counting_of_all();
-	struct tracer_stack *stack = bpf_map_lookup_elem(&stack_of_open, &slot);
-
-	if (!all || !stack || !all->fifo_open)
-		return true;
-	long bytes = bpf_get_task_stack(task, stack->frames, sizeof(stack->frames), 0);
-	return bytes <= 0 || is_on_stack(all->fifo_open, FIFO_OPEN_BYTES, bytes / sizeof(__u64));
+		return TRACER_WAIT_PIPE_READ;
+	return cause_by_stack(bpf_get_task_stack(task, stack->frames, sizeof(stack->frames), 0));
 }
 
 static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *registers, __u32 call, __u32 state)
@@ -266,15 +266,14 @@ static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *
 		to_argument = call == TRACER_CALL_MOVES_0_1 ? 1 : call == TRACER_CALL_MOVES_0_2 ? 2 : 0;
 		return cause_of_move(inode, (__u64)descriptor_inode(files, call_argument(registers, to_argument)));
 	case TRACER_CALL_OPENS:
-		return (state & TASK_UNINTERRUPTIBLE) || !opens_fifo(task) ? TRACER_WAIT_DISK : TRACER_WAIT_PIPE_READ;
+		return (state & TASK_UNINTERRUPTIBLE) ? TRACER_WAIT_DISK : cause_of_open(task);
 	case TRACER_CALL_FILES:
 		return TRACER_WAIT_DISK;
 	case TRACER_CALL_FUTEX:
-		return TRACER_WAIT_ON_LOCK |
-		       ((call_argument(registers, 1) & FUTEX_PRIVATE_FLAG) ? 0 : TRACER_LOCK_SHARED) |
-		       (call_argument(registers, 3) ? TRACER_LOCK_TIMED : 0);
+		return TRACER_WAIT_ON_LOCK | ((call_argument(registers, 1) & FUTEX_PRIVATE_FLAG) ? 0 : ON_SHARED_LOCK) |
+		       (call_argument(registers, 3) ? TRACER_LOCK_TIMED | TRACER_WAKER_MATTERS : 0);
 	case TRACER_CALL_LOCKS:
-		return TRACER_WAIT_ON_LOCK | TRACER_LOCK_SHARED;
+		return TRACER_WAIT_ON_LOCK | ON_SHARED_LOCK;
 	case TRACER_CALL_ACCEPTS:
 		return TRACER_WAIT_POLL;
 	case TRACER_CALL_POLLS_0:
@@ -292,7 +291,7 @@ static __always_inline void keep_cause(struct tracer_thread *thread, __u32 cause
 {
 	thread->peers = 0;
 	if (cause & TRACER_WAIT_ON_LOCK) {
-		thread->peers = cause & (TRACER_LOCK_SHARED | TRACER_LOCK_TIMED);
+		thread->peers = cause & (ON_SHARED_LOCK | TRACER_LOCK_TIMED);
 		cause = thread->peers & TRACER_LOCK_TIMED ? TRACER_WAIT_SLEEP : TRACER_WAIT_LOCK;
 	}
 	if (cause == TRACER_WAIT_RESTARTED)

@@ -94,11 +94,13 @@ static __always_inline struct tracer_last_bio *bio_waited_for(__u32 tid, __u64 s
 }
 
 /* A wait for storage is one for memory where it reads that back. Global: see wait_causes.h. */
-__noinline bool waits_for_swap(__u32 tid, __u64 switches)
+__noinline __u32 storage_or_swap(__u32 cause, __u32 tid, __u64 switches)
 {
+	if (cause != TRACER_WAIT_DISK)
+		return cause;
 	struct tracer_last_bio *last = bio_waited_for(tid, switches);
 
-	return last && last->swaps;
+	return last && last->swaps ? TRACER_WAIT_SWAP : cause;
 }
 
 /* Of that; else of the wait before, if this one goes on with it. */

@@ -60,9 +60,11 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 		thread->cause = TRACER_WAIT_NONE;
 		thread->peers = 0;
 	} else {
-		keep_cause(thread, cause_of_wait(task, state, thread->in_reclaim));
-		if (thread->cause == TRACER_WAIT_DISK && waits_for_swap(task->pid, switches))
-			thread->cause = TRACER_WAIT_SWAP;
+		cpu->cause = cause_of_wait(task, state, thread->in_reclaim);
+		/* Read back: else the verifier goes on with each cause by itself. */
+		asm volatile("" ::: "memory");
+		keep_cause(thread, cpu->cause);
+		thread->cause = storage_or_swap(thread->cause, task->pid, switches);
 	}
 	cpu->cause = thread->cause;
 	note_ready_in_scope(thread, cpu->scope);
@@ -194,6 +196,7 @@ int BPF_PROG(waits_waking, struct task_struct *woken)
 		thread->cause = TRACER_WAIT_LOCK;
 		thread->peers &= ~TRACER_LOCK_TIMED;
 		if (!(thread->peers & TRACER_LOCK_SHARED)) {
+			thread->peers &= ~TRACER_WAKER_MATTERS;
 			mark_awaiting(thread, 0);
 			return 0;
 		}

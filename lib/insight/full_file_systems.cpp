@@ -137,8 +137,13 @@ void FullFileSystems::note_looks(Failed& failed, const ProcessSpan& last, const 
   };
   const SpaceLook* earlier = nullptr;
   const SpaceLook* look = nullptr;
-  for (const SpaceLook& each : seen_)
-    if (each.time_ns <= failed.end_ns) earlier = std::exchange(look, &each);
+  for (const SpaceLook& each : seen_) {
+    if (each.time_ns > failed.end_ns) break;
+    earlier = std::exchange(look, &each);
+    const auto free = free_at(&each);
+    // It was full while the process lived: whoever made room later.
+    if (each.time_ns >= failed.process->start_ns && free && *free <= most_free_bytes_) break;
+  }
   const auto free = failed.free_before_bytes = free_at(look);
   if (!free) return;
   failed.written_bytes = last.from_ns <= look->time_ns ? last.change.written_bytes : last.total.written_bytes;

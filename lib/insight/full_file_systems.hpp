@@ -50,7 +50,7 @@ class FullFileSystems : public Detector {
   static constexpr std::size_t kMostFiles = 128;      ///< Of one task or run, the largest.
   static constexpr std::size_t kMostQuestions = 512;  ///< For all users; one alone may hold half of it.
   static constexpr std::size_t kFilesOfQuestion = 8;  ///< With more files it counts for several.
-  static constexpr std::size_t kMostLooks = 4;        ///< The last ones: that at the end itself is too late.
+  static constexpr std::size_t kMostLooks = 16;       ///< The last ones: that at the end itself is too late.
   static constexpr std::size_t kMostThreads = 8;      ///< As many users' file systems may hang.
 
   /// A file that was written, on the file system of that number.

@@ -300,6 +300,7 @@ int rewrite_files(const Arguments& arguments) {
     if (::pread(fd, &byte, 1, 10) != 1) give_up("pread");
   });
   use("changed", O_RDWR, [](int fd) {
+    ::usleep(50'000);
     if (::pwrite(fd, kBytes.data(), 10, 20) != 10) give_up("pwrite");
   });
   use("appended", O_WRONLY | O_APPEND, [](int fd) { put(fd, 10); });

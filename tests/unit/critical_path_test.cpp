@@ -80,7 +80,8 @@ Context context_of(std::size_t task) {
 
 FileUse use_of(std::size_t task, std::size_t file, bool writes, std::uint64_t time_ns) {
   FileUse use;
-  use.process = build::process({.pid = static_cast<std::uint32_t>(10 + task), .context = context_of(task)});
+  use.process =
+      build::process({.pid = static_cast<std::uint32_t>(10 + task), .start_ns = time_ns, .context = context_of(task)});
   use.path = "/w/" + std::to_string(file);
   use.device = 1;
   use.inode = file + 1;

@@ -324,7 +324,7 @@ Report full_report() {
   sample.account.cpu_ns = sample.account.read_bytes = sample.account.written_bytes = 1;
   report.survivors = {{sample, 3}};
   report.critical_paths = {{Key{0xab}, {{Key{1}, "a", 1, 2, true}, {Key{2}, "b", 2, 3, false}}, 2, 3, true, 1}};
-  report.pipelines = {{{"a", "b"}, "a", 0.25, 0.5, 9}};
+  report.pipelines = {{{"a", "b"}, "a", 0.25, 0.5, "", 9}};
   CgroupSample cgroup;
   cgroup.cgroup = std::make_shared<const Cgroup>(Cgroup{.path = "/x"});
   cgroup.memory_bytes = cgroup.held_bytes = cgroup.file_bytes = cgroup.shmem_bytes = cgroup.kernel_bytes = 1;
