@@ -122,6 +122,14 @@ class Lineage(support.TestCase):
             self.skipTest("no family files on this kernel")
         self.assertEqual([os.path.basename(one["path"]) for one in self.lineage(recording)["files"]], ["data.txt"])
 
+    def test_noise_that_is_renamed_at_once_is_no_loss(self):
+        os.mkdir(self.path(".nextflow"))
+        program = "import os\nfor i in range(20):\n  a, b = f'.nextflow/{i}', f'{i}'\n  open(a, 'w').close()\n" \
+                  "  os.rename(a, b)\n  open(b).close()\n"
+        run = self.tracerd("run", "--", support.PYTHON, "-c", program, cwd=self.folder)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertNotIn("NOT complete", run.stderr)
+
     def test_a_recording_without_uses_says_so(self):
         recording = self.path("r.tracer")
         run = self.tracerd("run", "--families", "waits", "--record", recording, "--", "sort", "/etc/passwd")

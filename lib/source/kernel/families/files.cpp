@@ -279,7 +279,13 @@ void FilesFamily::make_noise(const Noise& noise) {
 bool FilesFamily::is_noise(const FileUseRecord& use) {
   FileUseRecord::File file = use.file;
   file.user = 0;
-  if (!use.path) return noise_.contains({file, use.place});
+  if (!use.path) {
+    if (noise_.contains({file, use.place})) return true;
+    // It was noise by its first name, and renamed before the kernel heard of that.
+    const auto known = noise_.lower_bound({file, 0});
+    return known != noise_.end() && known->first == file &&
+           !sent_.contains({use.identity.pid, use.identity.start_ns}, use.file);
+  }
   const FileRules& rules = FileRules::builtin();
   if (!rules.is_noise(*use.path)) return use.new_path && rules.is_noise(*use.new_path);
   // What is renamed or deleted is not used by this name any more.

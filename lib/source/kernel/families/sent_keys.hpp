@@ -53,6 +53,10 @@ class SentKeys {
     }
     return gone;
   }
+  bool contains(const Owner& owner, const Key& key) const {
+    const auto found = sent_.find(owner);
+    return found != sent_.end() && found->second.keys.contains(key);
+  }
   bool nearly_full() const noexcept { return count_ > most_ / 2; }
   /// Empty: none.
   Sent take(const Owner& owner) {
