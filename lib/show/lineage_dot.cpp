@@ -39,6 +39,8 @@ struct Note {
   auto operator<=>(const Note&) const = default;
 };
 
+bool is_engine(const LineageTask& task) { return !task.task_key && !task.tool; }
+
 /// For each task the first one in its box.
 std::vector<std::size_t> boxes_of(const LineageGraph& lineage) {
   std::map<std::pair<std::optional<Key>, std::string>, std::size_t> steps;
@@ -132,10 +134,13 @@ std::string lineage_dot(const LineageGraph& lineage) {
   std::map<Note, std::vector<const LineageFile*>> notes;
   for (const LineageFile& file : lineage.files) {
     Note note{boxes_of(file.writers, boxes), boxes_of(file.readers, boxes), file.role};
+    // What an engine looks at itself passes to no task.
+    std::erase_if(note.readers, [&](std::size_t box) { return is_engine(lineage.tasks[box]); });
     // What it reads of its own is nobody else's business.
     if (note.writers.size() == 1) note.readers.erase(*note.writers.begin());
-    const bool is_gone = note.readers.empty() && file.deleted.value_or(false);
-    if (!is_gone && file.role != FileRole::kUntouched) notes[std::move(note)].push_back(&file);
+    if (note.readers.empty() && !note.writers.empty()) note.role = FileRole::kOutput;
+    const bool passes = !note.readers.empty() || (!note.writers.empty() && !file.deleted.value_or(false));
+    if (passes && file.role != FileRole::kUntouched) notes[std::move(note)].push_back(&file);
   }
   std::map<std::size_t, std::size_t> tasks_of;
   for (const std::size_t box : boxes) ++tasks_of[box];
