@@ -74,11 +74,11 @@ __noinline __u64 other_name(__u64 address)
 	return 0;
 }
 
-static __always_inline __u64 name_of(struct dentry *entry, struct inode *inode)
+static __always_inline __u64 name_of(struct dentry *entry, struct inode *inode, __u64 number)
 {
 	bool is_linked = entry->d_inode == inode && entry->d_hash.pprev;
 
-	return is_linked ? (__u64)entry : other_name((__u64)inode);
+	return is_linked ? (__u64)entry : other_name(number);
 }
 
 /*
@@ -95,7 +95,7 @@ static __always_inline bool begins_content(struct file *file, __s64 size, bool e
 
 /* The position says how much was read or written only where it began at 0 and nothing else moves it. */
 static __always_inline void add_close(struct tracer_file_sums *sums, struct file *file, struct inode *inode,
-				      bool empties)
+				      __u64 number, bool empties)
 {
 	__u32 mode = file->f_mode;
 	__s64 position = file->f_pos;
@@ -107,7 +107,7 @@ static __always_inline void add_close(struct tracer_file_sums *sums, struct file
 	else if ((mode & FMODE_READ) && !sums->begins)
 		sums->reads_earlier = 1;
 	if (mode & FMODE_WRITE)
-		sums->modified_ns = modified_ns((__u64)inode);
+		sums->modified_ns = modified_ns(number);
 	if ((mode & FMODE_WRITE) && !both && position > 0)
 		sums->wrote = 1;
 	if (mode & FMODE_READ) {
@@ -154,15 +154,21 @@ static __always_inline int add_file(struct file *file, struct inode *inode, stru
 	struct dentry *entry = file->f_path.dentry;
 	/* The two halves are loaded apart: the verifier refuses one load of both. */
 	__u64 place = place_within(mount, entry->d_name.hash, entry->d_name.len);
+	struct tracer_path_buffer *buffer = buffer_at(BUFFER_OF_CLOSES);
 	struct tracer_file_key key;
 	bool fresh = false;
 
+	if (!buffer)
+		return 0;
+	/* Read back it is a number, as global functions take it. */
+	buffer->inode = (__u64)inode;
+	__u64 number = buffer->inode;
 	fill_key(&key, process, inode->i_ino, inode->i_sb->s_dev, inode->i_generation);
 	if (inode->i_sb->s_magic == OVERLAYFS_SUPER_MAGIC)
-		key.generation = overlay_generation((__u64)inode);
+		key.generation = overlay_generation(number);
 	if (is_noise(file, inode, &key, place))
 		return 0;
-	__u64 name = name_of(entry, inode);
+	__u64 name = name_of(entry, inode, number);
 	if (!name) {
 		key.inode = key.device = 0;
 		key.generation = 1;
@@ -175,11 +181,8 @@ static __always_inline int add_file(struct file *file, struct inode *inode, stru
 		begin_anew(sums);
 		fresh = true;
 	}
-	add_close(sums, file, inode, add_open(sums, file, inode));
+	add_close(sums, file, inode, number, add_open(sums, file, inode));
 	if (!fresh && !have_doubled(sums))
-		return 0;
-	struct tracer_path_buffer *buffer = buffer_at(BUFFER_OF_CLOSES);
-	if (!buffer)
 		return 0;
 	struct tracer_wire_file_use *record = begin_use(buffer, process, &key, sums, fresh);
 	record->place = place;

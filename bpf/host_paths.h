@@ -17,7 +17,8 @@ struct tracer_path_buffer {
 	volatile __u64 entry;
 	volatile __u64 mount;
 	volatile __u64 mount_root;
-	volatile __u64 slot; /* where it is itself */
+	volatile __u64 inode; /* of a close */
+	volatile __u64 slot;  /* where it is itself */
 	__u8 bytes[PATH_MASK + 1 + MAX_NAME + 1];
 };
 /* One for each program that makes records, as one may begin on a CPU while another waits there. */
