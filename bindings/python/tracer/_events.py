@@ -189,33 +189,41 @@ class Ledger(Fact):
     """It was ready, but no CPU was free: `sched_info.run_delay`, of the followed time only, minus `throttled_ns`. In
     nanoseconds."""
     disk_ns: int
-    """`in_iowait` in a system call; in a call on a regular file, a folder or a block device, no matter what serves it
-    (a disk, a network, a FUSE process); in a call on file names, in a sync, or in a close. In nanoseconds."""
+    """`in_iowait`, also in a page fault that reads a mapped file, unless it is `swap_ns`; in a call on a regular file,
+    a folder or a block device, no matter what serves it (a disk, a network, a FUSE process); in a call on file names,
+    except opening a FIFO, in a sync, or in a close. In nanoseconds."""
     pipe_ns: int
     """`pipe_read_ns` + `pipe_write_ns`. In nanoseconds."""
     network_ns: int
-    """In a read, write, send, receive, accept or connect on a socket that may reach another machine. In nanoseconds."""
+    """In a read, write, send, receive or connect on a socket that may reach another machine. In nanoseconds."""
     local_socket_ns: int
-    """In a read, write, send, receive, accept or connect on a socket between processes of this machine: `AF_UNIX`,
+    """In a read, write, send, receive or connect on a socket between processes of this machine: `AF_UNIX`,
     `AF_NETLINK`, or IP to a loopback address (127.0.0.0/8, ::1) or to the socket's own. Also in `poll` and similar
     calls, if a process that used such a socket ended the wait. In nanoseconds."""
     lock_ns: int
-    """In `futex`, `flock`, `fcntl`, `semop` and similar calls. In nanoseconds."""
+    """In `futex`, `flock`, `fcntl`, `semop` and similar calls; in a `futex` call with a timeout only if a thread ended
+    it that was just then in a `futex` call that wakes others, or ending. In nanoseconds."""
     child_ns: int
     """In `wait4`, `waitid`; in `vfork` until the child executes; waiting for a signal (`sigsuspend`, as shells do)
     while it has children. In nanoseconds."""
     sleep_ns: int
-    """In `nanosleep`, `clock_nanosleep`. In nanoseconds."""
+    """In `nanosleep`, `clock_nanosleep`; in `poll`, `select` and similar calls without a descriptor; in a `futex` call
+    whose timeout, or a signal, ended it, such as Java's `Thread.sleep` and Python's `Event.wait(3)`. In a sample,
+    includes a wait for a futex with a timeout that still lasts. In nanoseconds."""
     poll_ns: int
-    """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; reading something other than a file, such
-    as an eventfd. Excludes waits that another process ended by reading or writing a pipe (`pipe_ns`) or a local socket;
-    waits that a timeout, the network, its own threads or the closing of a pipe ended stay here. In a sample, includes a
-    wait that still lasts. In nanoseconds."""
+    """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; in `accept`; reading something other than
+    a file, such as an eventfd. Excludes waits that another process ended by reading or writing a pipe (`pipe_ns`) or a
+    local socket; waits that a timeout, the network, its own threads or the closing of a pipe ended stay here. In a
+    sample, includes a wait that still lasts. In nanoseconds."""
     reclaim_ns: int
-    """Between `mm_vmscan_direct_reclaim_begin` and `_end`, or the same for its cgroup: memory was freed for it. In
-    nanoseconds."""
+    """Between `mm_vmscan_direct_reclaim_begin` and `_end`, or the same for its cgroup: memory was freed for it; or
+    `in_memstall` without `in_iowait`: it was held back as its cgroup had more than `memory.high`. The latter needs
+    pressure stall information (`CONFIG_PSI`, not switched off by `psi=0`); without, it has the cause of the call that
+    it was in. In nanoseconds."""
     swap_ns: int
-    """`in_iowait` in a page fault: swapped out, or a mapped file. In nanoseconds."""
+    """`in_iowait` after the thread itself has asked a device for swapped-out memory (`REQ_SWAP`). Known with the family
+    `disks` only; without it, and for memory that another thread reads back, or that is in a swap file on a network file
+    system, it is `disk_ns`. In nanoseconds."""
     throttled_ns: int | None
     """It was ready, but its cgroup, or one above it, had used up its share of the CPU: as much of the time in the queue
     as `task_group->cfs_bandwidth.throttled_time` of the limited cgroups (its own and those above; the nearest three)
@@ -234,16 +242,16 @@ class Ledger(Fact):
     cpu_ns: int
     """`task->se.sum_exec_runtime`, of the followed time. In nanoseconds."""
     pipe_read_ns: int
-    """In a read of an empty pipe, in a poll that a write to a pipe ended, or opening a FIFO: the writer is slower. In a
-    sample, also opening a file that a FUSE process serves, until that process answers. In nanoseconds."""
+    """In a read of an empty pipe, in a poll that a write to a pipe ended, or opening a FIFO: the writer is slower. In
+    nanoseconds."""
     pipe_write_ns: int
     """In a write to a full pipe, or in a poll that a read of a pipe ended: the reader is slower. In nanoseconds."""
     pipe_read_peer_pid: int | None
-    """The process that ended most of these waits, by time: it was current at `sched_waking`. It covers the whole life
-    of the process, even in the ledger of a program. None: none was seen."""
+    """The process that ended most of these waits, by time: it was current at `sched_waking`, unless a signal ended the
+    wait. It covers the whole life of the process, even in the ledger of a program. None: none was seen."""
     pipe_write_peer_pid: int | None
-    """The process that ended most of these waits, by time: it was current at `sched_waking`. It covers the whole life
-    of the process, even in the ledger of a program. None: none was seen."""
+    """The process that ended most of these waits, by time: it was current at `sched_waking`, unless a signal ended the
+    wait. It covers the whole life of the process, even in the ledger of a program. None: none was seen."""
     local_socket_peer_pid: int | None
     """Likewise, of `local_socket_ns` and `lock_ns`: the process, other than this one, that was current at
     `sched_waking`, and was just then in a call that ends such a wait. For a socket: it sent or received on the other
@@ -288,28 +296,35 @@ class ProcessLedger(Fact):
     pipe_ns: int
     """`pipe_read_ns` + `pipe_write_ns`. In nanoseconds."""
     network_ns: int
-    """In a read, write, send, receive, accept or connect on a socket that may reach another machine. In nanoseconds."""
+    """In a read, write, send, receive or connect on a socket that may reach another machine. In nanoseconds."""
     local_socket_ns: int
-    """In a read, write, send, receive, accept or connect on a socket between processes of this machine: `AF_UNIX`,
+    """In a read, write, send, receive or connect on a socket between processes of this machine: `AF_UNIX`,
     `AF_NETLINK`, or IP to a loopback address (127.0.0.0/8, ::1) or to the socket's own. Also in `poll` and similar
     calls, if a process that used such a socket ended the wait. In nanoseconds."""
     lock_ns: int
-    """In `futex`, `flock`, `fcntl`, `semop` and similar calls. In nanoseconds."""
+    """In `futex`, `flock`, `fcntl`, `semop` and similar calls; in a `futex` call with a timeout only if a thread ended
+    it that was just then in a `futex` call that wakes others, or ending. In nanoseconds."""
     child_ns: int
     """In `wait4`, `waitid`; in `vfork` until the child executes; waiting for a signal (`sigsuspend`, as shells do)
     while it has children. In nanoseconds."""
     sleep_ns: int
-    """In `nanosleep`, `clock_nanosleep`. In nanoseconds."""
+    """In `nanosleep`, `clock_nanosleep`; in `poll`, `select` and similar calls without a descriptor; in a `futex` call
+    whose timeout, or a signal, ended it, such as Java's `Thread.sleep` and Python's `Event.wait(3)`. In a sample,
+    includes a wait for a futex with a timeout that still lasts. In nanoseconds."""
     poll_ns: int
-    """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; reading something other than a file, such
-    as an eventfd. Excludes waits that another process ended by reading or writing a pipe (`pipe_ns`) or a local socket;
-    waits that a timeout, the network, its own threads or the closing of a pipe ended stay here. In a sample, includes a
-    wait that still lasts. In nanoseconds."""
+    """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; in `accept`; reading something other than
+    a file, such as an eventfd. Excludes waits that another process ended by reading or writing a pipe (`pipe_ns`) or a
+    local socket; waits that a timeout, the network, its own threads or the closing of a pipe ended stay here. In a
+    sample, includes a wait that still lasts. In nanoseconds."""
     reclaim_ns: int
-    """Between `mm_vmscan_direct_reclaim_begin` and `_end`, or the same for its cgroup: memory was freed for it. In
-    nanoseconds."""
+    """Between `mm_vmscan_direct_reclaim_begin` and `_end`, or the same for its cgroup: memory was freed for it; or
+    `in_memstall` without `in_iowait`: it was held back as its cgroup had more than `memory.high`. The latter needs
+    pressure stall information (`CONFIG_PSI`, not switched off by `psi=0`); without, it has the cause of the call that
+    it was in. In nanoseconds."""
     swap_ns: int
-    """`in_iowait` in a page fault: swapped out, or a mapped file. In nanoseconds."""
+    """`in_iowait` after the thread itself has asked a device for swapped-out memory (`REQ_SWAP`). Known with the family
+    `disks` only; without it, and for memory that another thread reads back, or that is in a swap file on a network file
+    system, it is `disk_ns`. In nanoseconds."""
     throttled_ns: int | None
     """It was ready, but its cgroup, or one above it, had used up its share of the CPU: as much of the time in the queue
     as `task_group->cfs_bandwidth.throttled_time` of the limited cgroups (its own and those above; the nearest three)
@@ -2075,7 +2090,8 @@ class FileUse(Event):
         "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "exec_euid", "cgroup", "cgroup_id", "cgroup_hierarchy",
         "container_id", "context", "provenance", "path", "path_at", "path_cut", "folded", "device", "inode", "opens",
         "opened_to_read", "opened_to_write", "created", "read_bytes", "written_bytes", "size_bytes", "first_open_ns",
-        "last_close_ns", "filesystem", "renamed_to", "renames", "deletes", "euid",
+        "last_close_ns", "filesystem", "renamed_to", "renames", "deletes", "euid", "generation", "contents_begun",
+        "read_earlier_content", "modified_meanwhile",
     )
     kind: ClassVar[str] = "file_use"
     time_ns: int
@@ -2206,6 +2222,23 @@ class FileUse(Event):
     effective one, so root's in a setuid program. If the program was executed as another user than the real one, it is
     that user until the next exec. The same file used as two users is in two events. None when: `folded`; recordings of
     earlier versions. Source: `cred->fsuid`, `euid` and `suid` of the thread: the first that is not the real one."""
+    generation: int | None
+    """Tells files apart whose `device` and `inode` were given again: the file system chooses it, most of them another
+    for each file. Of an overlay, whose layers may be new, it is also another for each overlay. None when: likewise.
+    Source: `i_generation`; `s_root` of an overlay, mixed with a random number."""
+    contents_begun: int | None
+    """Opens that began another content: they made the file or emptied it, or had written all of it by their close.
+    Where opens are not seen, that a file was emptied shows only if something was written afterwards. None when:
+    recordings of earlier versions. Source: `FMODE_CREATED`; `O_TRUNC` at `security_file_open`; opened to write only,
+    not to append, and `f_pos` is not below `i_size`."""
+    read_earlier_content: bool | None
+    """It opened the file to read before it began a content itself. None when: not opened to read; recordings of earlier
+    versions."""
+    modified_meanwhile: bool | None
+    """The file was modified, by whoever, between the first of these opens, or, where that was not seen, the begin of
+    the process, and the last close. A program that opens a database to read and write, and only reads, is told by that
+    from one that writes. None when: not opened to write; modified within 10 ms of the first open; on a file system of
+    another machine; recordings of earlier versions. Source: `contents_begun`, `f_pos`, `i_mtime` at the last close."""
 
 
 class Connection(Event):
