@@ -55,7 +55,7 @@ static __always_inline void fill_key(struct tracer_file_key *key, const struct t
 	key->user = acting_user(process);
 }
 
-const volatile __u64 own_seed = 0; /* random, so that what is made of a handle does not tell it */
+__u64 own_seed = 0; /* random, so that what is made of a handle does not tell it; with the maps, over a restart */
 
 /*
  * Device numbers are given again, and an overlay on a fresh tmpfs has the inode numbers of the one before: the root of

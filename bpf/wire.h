@@ -104,11 +104,11 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 #define TRACER_CALL_RESTARTS 40 /* goes on with the wait that a stop interrupted */
 #define TRACER_CALL_SOCKET 41	/* sends or receives, on the socket that is its first argument */
 #define TRACER_CALL_CONNECTS 42 /* makes a connection, likewise */
-#define TRACER_CALL_ACCEPTS 45	/* waits for whoever connects */
-#define TRACER_CALL_POLLS_0 46	/* any of so many descriptors as its first argument says; of none, it sleeps */
-#define TRACER_CALL_POLLS_1 47	/* likewise its second argument */
 #define TRACER_CALL_FUTEX 43
-#define TRACER_CALL_LOCKS 44 /* locks or unlocks what processes share */
+#define TRACER_CALL_LOCKS 44   /* locks or unlocks what processes share */
+#define TRACER_CALL_ACCEPTS 45 /* waits for whoever connects */
+#define TRACER_CALL_POLLS_0 46 /* any of so many descriptors as its first argument says; of none, it sleeps */
+#define TRACER_CALL_POLLS_1 47 /* likewise its second argument */
 #define TRACER_CALLS 512
 
 /* Where the wall time went, since the threads were followed, summed over them. */

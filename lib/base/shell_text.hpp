@@ -8,9 +8,8 @@
 
 namespace tracer::internal {
 
-/// Where the program text is in the words of a shell's command: the first that is neither an option nor the value of
-/// one
-/// ("bash -eu -o pipefail -c TEXT"). 0: there is none.
+/// Where the program text is in the words of a shell's command ("bash -eu -o pipefail -c TEXT"): the first that is
+/// neither an option nor the value of one. 0: there is none.
 inline std::size_t shell_text_in(const std::vector<std::string>& words) {
   bool has_text = false;
   std::size_t i = 1;

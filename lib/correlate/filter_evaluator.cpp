@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_below.hpp"
 #include "base/text.hpp"
 #include "context/layers.hpp"
 #include "source/proc/cgroup_files.hpp"
@@ -12,16 +13,12 @@
 namespace tracer::internal {
 namespace {
 
-bool is_below(const std::optional<std::string>& path, std::string_view rule) {
-  return path && path->starts_with(rule) && (path->size() == rule.size() || rule == "/" || (*path)[rule.size()] == '/');
-}
-
 bool matches(const Filter::Rule& rule, const Process& process) {
   const Program& program = *process.program;
   switch (rule.subject) {
     case Filter::Subject::kTree: return process.pid == rule.number;
     case Filter::Subject::kUid: return process.uid == rule.number;
-    case Filter::Subject::kCgroup: return is_below(process.cgroup->path, rule.text);
+    case Filter::Subject::kCgroup: return process.cgroup->path && is_below(*process.cgroup->path, rule.text);
     case Filter::Subject::kTool: return program.tool && glob_matches(rule.text, *program.tool);
     case Filter::Subject::kExe:
       return program.exe &&

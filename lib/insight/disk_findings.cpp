@@ -40,7 +40,7 @@ void DiskFindings::file_used(const FileUse& use) {
   Work* const known = works_.find(*use.process);
   if (known == nullptr) return;
   auto& files = known->files;
-  const std::tuple key(*use.device, *use.inode, use.generation.value_or(0));
+  const FileId key = file_id(use);
   if (files.size() >= kMostFiles && !files.contains(key)) return;
   File& file = files[key];
   // Another content: it has not been read yet.

@@ -7,12 +7,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <tracer/event.hpp>
 
+#include "base/file_id.hpp"
 #include "insight/detector.hpp"
 #include "insight/works.hpp"
 
@@ -62,8 +62,7 @@ class DiskFindings : public Detector {
     std::uint64_t window_disk_ns = 0;  ///< Waited since the last device_sample.
     std::uint64_t contended_ns = 0;    ///< While another kept the only busy device busy.
     Neighbors neighbors = {};
-    /// By device, inode and generation.
-    std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>, File> files = {};
+    std::map<FileId, File> files = {};
     std::shared_ptr<const Process> waiter = {};  ///< The process that waited longest.
     std::uint64_t waiter_ns = 0;
   };

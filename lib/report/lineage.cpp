@@ -106,10 +106,10 @@ void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t
   ContentUse content = content_use(use);
   for (std::uint64_t* time_ns : {&content.open_from_ns, &content.open_to_ns, &content.close_ns})
     *time_ns += wall_offset_ns;
-  Use& added = uses_.emplace_back(Use{place_of(*use.process), place_of(*use.path), host, use.device.value_or(0),
-                                      use.inode.value_or(0), use.generation.value_or(0), content, use.opens,
-                                      use.read_bytes, use.written_bytes, use.size_bytes, use.renames.value_or(0) != 0,
-                                      std::nullopt, use.renames.has_value(), std::nullopt});
+  Use& added =
+      uses_.emplace_back(Use{place_of(*use.process), place_of(*use.path), host, file_id(use), content, use.opens,
+                             use.read_bytes, use.written_bytes, use.size_bytes, use.renames.value_or(0) != 0,
+                             std::nullopt, use.renames.has_value(), std::nullopt});
   if (use.renamed_to) added.renamed_to = place_of(*use.renamed_to);
   // After its last close, but nobody knows when.
   if (use.deletes.value_or(0) != 0)
@@ -128,8 +128,6 @@ std::size_t LineageBuilder::place_of(const std::string& path) {
 /// The names of a file over time.
 class LineageBuilder::Names {
  public:
-  /// By its first use.
-  explicit Names(const Use& use) : last_(use.path) {}
   /// Later than those before. Returns what the file is called then, in this order.
   std::vector<std::size_t> add(const Use& use) {
     std::vector<std::size_t> names;
@@ -141,7 +139,6 @@ class LineageBuilder::Names {
       std::erase(gone_, *use.renamed_to);
       names.push_back(*use.renamed_to);
     }
-    if (!names.empty()) last_ = names.back();
     return names;
   }
 
@@ -149,7 +146,6 @@ class LineageBuilder::Names {
   static constexpr std::size_t kMostGone = 16;
   bool is_gone(std::size_t name) const { return std::find(gone_.begin(), gone_.end(), name) != gone_.end(); }
 
-  std::size_t last_;
   std::vector<std::size_t> gone_;  ///< That renames took from it.
 };
 
@@ -159,6 +155,15 @@ constexpr std::size_t kMostFrom = 64;
 
 void add_once(std::vector<std::size_t>& tasks, std::size_t task) {
   if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+}
+
+/// A task of which it is known how it used a content, so far: it is in one of the lists once for each.
+void note(Passed& how, bool certain, std::size_t task, std::vector<std::size_t>& for_certain,
+          std::vector<std::size_t>& possible) {
+  if (const Passed now = certain ? Passed::kYes : Passed::kMaybe; now > how) {
+    (certain ? for_certain : possible).push_back(task);
+    how = now;
+  }
 }
 
 /// `is_read`: after it was written; `may_be_read`: if so, that is not certain.
@@ -174,23 +179,21 @@ FileRole role_of(const LineageFile& file, const Content& content, bool is_read, 
 void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>& times, const Content& content,
                                  LineageGraph& lineage) const {
   struct Modes {
-    bool reads = false;
-    bool writes = false;
+    Passed reads = Passed::kNo;
+    Passed writes = Passed::kNo;
     bool renames = false;
     bool deletes = false;
-    bool certain = false;
     std::vector<std::size_t> from = {};
     std::vector<std::size_t> may_from = {};
   };
   std::map<std::size_t, Modes> modes;
-  std::map<std::size_t, bool> used;  // By the place of a use: whether that is certain.
+  std::set<std::size_t> used;  // By their places.
   const std::size_t at = lineage.files.size();
   LineageFile& file = lineage.files.emplace_back();
   for (const ContentPart& writer : content.writers) {
     const Use& use = *uses[writer.use];
-    used[writer.use] = used[writer.use] || writer.certain;
-    modes[use.task].writes = true;
-    add_once(writer.certain ? file.writers : file.possible_writers, use.task);
+    used.insert(writer.use);
+    note(modes[use.task].writes, writer.certain, use.task, file.writers, file.possible_writers);
     add_bytes(file.written_bytes, writer.certain ? use.written_bytes : std::nullopt,
               &writer == &content.writers.front());
   }
@@ -198,10 +201,9 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
   bool may_be_read = !may_pair(content);
   for (const ContentPart& reader : content.readers) {
     const Use& use = *uses[reader.use];
-    used[reader.use] = used[reader.use] || reader.certain;
+    used.insert(reader.use);
     Modes& own = modes[use.task];
-    own.reads = true;
-    add_once(reader.certain ? file.readers : file.possible_readers, use.task);
+    note(own.reads, reader.certain, use.task, file.readers, file.possible_readers);
     add_bytes(file.read_bytes, reader.certain ? use.read_bytes : std::nullopt, &reader == &content.readers.front());
     if (!may_pair(content)) continue;
     for (const ContentPart& writer : content.writers) {
@@ -216,13 +218,12 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
       if (from.size() < kMostFrom) add_once(from, uses[writer.use]->task);
     }
   }
-  for (const std::size_t other : content.others) used[other] = true;
-  std::vector<std::size_t> in_order;
-  for (const auto& [use, certain] : used) in_order.push_back(use);
+  used.insert(content.others.begin(), content.others.end());
+  std::vector<std::size_t> in_order(used.begin(), used.end());
   std::stable_sort(in_order.begin(), in_order.end(),
                    [&](std::size_t a, std::size_t b) { return times[a].close_ns < times[b].close_ns; });
   file.path = *paths_[uses[in_order.front()]->path];
-  Names names(*uses[in_order.front()]);
+  Names names;
   for (const std::size_t each : in_order) {
     const Use& use = *uses[each];
     for (const std::size_t name : names.add(use)) add_path(file, *paths_[name]);
@@ -233,13 +234,9 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
     Modes& own = modes[use.task];
     own.renames = own.renames || use.renames;
     own.deletes = own.deletes || use.deleted_ns;
-    own.certain = own.certain || used[each];
   }
-  for (const auto& certain :
-       {std::pair(&file.writers, &file.possible_writers), {&file.readers, &file.possible_readers}})
-    std::erase_if(*certain.second, [&](std::size_t task) {
-      return std::find(certain.first->begin(), certain.first->end(), task) != certain.first->end();
-    });
+  std::erase_if(file.possible_writers, [&](std::size_t task) { return modes[task].writes == Passed::kYes; });
+  std::erase_if(file.possible_readers, [&](std::size_t task) { return modes[task].reads == Passed::kYes; });
   file.role = role_of(file, content, is_read, may_be_read);
   const auto unnamed = unnamed_writes_.find(uses[in_order.front()]->host);
   if (file.role == FileRole::kInput && unnamed != unnamed_writes_.end() &&
@@ -249,9 +246,11 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
     const auto add = [&, task = task](FileMode mode, bool certain) {
       return &lineage.edges.emplace_back(LineageEdge{task, at, mode, certain, {}, {}});
     };
-    if (own.reads || own.writes) {
-      const FileMode mode = !own.writes ? FileMode::kRead : own.reads ? FileMode::kReadWrite : FileMode::kWrite;
-      LineageEdge* const edge = add(mode, own.certain);
+    const bool reads = own.reads != Passed::kNo;
+    const bool writes = own.writes != Passed::kNo;
+    if (reads || writes) {
+      const FileMode mode = !writes ? FileMode::kRead : reads ? FileMode::kReadWrite : FileMode::kWrite;
+      LineageEdge* const edge = add(mode, own.reads == Passed::kYes || own.writes == Passed::kYes);
       edge->from = std::move(own.from);
       edge->may_from = std::move(own.may_from);
     }
@@ -267,14 +266,14 @@ LineageGraph LineageBuilder::build() const {
   lineage.folded_opens = folded_opens_;
   lineage.left_out = left_out_;
   lineage.tasks = tasks_;
-  std::map<std::tuple<std::size_t, std::uint64_t, std::uint64_t, std::uint32_t>, Uses> by_file;
+  std::map<std::pair<std::size_t, FileId>, Uses> by_file;
   Uses uses;
   for (const Use& use : uses_) uses.push_back(&use);
   std::stable_sort(uses.begin(), uses.end(),
                    [](const Use* a, const Use* b) { return a->content.close_ns < b->content.close_ns; });
   std::vector<Uses*> files;  // In the order of their first close.
   for (const Use* use : uses) {
-    Uses& file = by_file[{use->host, use->device, use->inode, use->generation}];
+    Uses& file = by_file[{use->host, use->file}];
     if (file.empty()) files.push_back(&file);
     file.push_back(use);
   }

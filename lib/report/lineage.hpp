@@ -15,6 +15,7 @@
 #include <tracer/event.hpp>
 #include <tracer/report.hpp>
 
+#include "base/file_id.hpp"
 #include "report/sums/file_contents.hpp"
 #include "state/book.hpp"
 
@@ -98,9 +99,7 @@ class LineageBuilder {
     std::size_t task;
     std::size_t path;
     std::size_t host;
-    std::uint64_t device;
-    std::uint64_t inode;
-    std::uint32_t generation;
+    FileId file;
     ContentUse content;
     std::uint64_t opens;
     std::optional<std::uint64_t> read_bytes;

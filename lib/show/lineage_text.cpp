@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_below.hpp"
 #include "show/figures.hpp"
 #include "show/grid.hpp"
 #include "show/screen.hpp"
@@ -186,9 +187,8 @@ std::string sums_text(const LineageGraph& lineage) {
 
 std::string shown_path(const LineageGraph& lineage, const LineageFile& file) {
   const std::string& folder = lineage.folder;
-  const bool is_below = !folder.empty() && file.path.size() > folder.size() && file.path.starts_with(folder) &&
-                        file.path[folder.size()] == '/';
-  return is_below ? file.path.substr(folder.size() + 1) : file.path;
+  const bool is_inside = !folder.empty() && file.path != folder && is_below(file.path, folder);
+  return is_inside ? file.path.substr(folder.size() + 1) : file.path;
 }
 
 std::string files_text(const LineageGraph& lineage) {

@@ -46,13 +46,20 @@ class Begins {
   std::vector<std::uint64_t> least_from_ns_;  ///< From each of them on.
 };
 
+/// The places of the uses that did this, in the order of that time.
+std::vector<std::size_t> places_of(const std::vector<ContentUse>& uses, bool ContentUse::*what,
+                                   std::uint64_t ContentUse::*time_ns) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < uses.size(); ++i)
+    if (uses[i].*what) places.push_back(i);
+  std::stable_sort(places.begin(), places.end(),
+                   [&](std::size_t a, std::size_t b) { return uses[a].*time_ns < uses[b].*time_ns; });
+  return places;
+}
+
 /// Whether nobody else wrote, or may have, while each of these did: else the time of a change does not say whose it is.
 std::vector<bool> are_alone(const std::vector<ContentUse>& uses) {
-  std::vector<std::size_t> writers;
-  for (std::size_t i = 0; i < uses.size(); ++i)
-    if (uses[i].writes) writers.push_back(i);
-  std::stable_sort(writers.begin(), writers.end(),
-                   [&](std::size_t a, std::size_t b) { return uses[a].open_from_ns < uses[b].open_from_ns; });
+  const auto writers = places_of(uses, &ContentUse::writes, &ContentUse::open_from_ns);
   std::vector<bool> alone(uses.size(), true);
   std::uint64_t closed_ns = 0;
   for (std::size_t i = 0; i < writers.size(); ++i) {
@@ -78,17 +85,13 @@ ContentUse content_use(const FileUse& use) {
   own.reads = use.opened_to_read;
   own.reads_earlier = use.opened_to_read && use.read_earlier_content.value_or(!own.begins);
   own.writes = use.opened_to_write && use.modified_meanwhile.value_or(true);
-  own.surely_writes = own.writes && (use.modified_meanwhile || !use.contents_begun);
+  own.surely_writes = own.writes && (use.modified_meanwhile.has_value() || !use.contents_begun);
   own.writes_by_time = own.surely_writes && use.contents_begun && !own.begins && use.written_bytes.value_or(0) == 0;
   return own;
 }
 
 std::vector<Content> contents_of(const std::vector<ContentUse>& uses) {
-  std::vector<std::size_t> beginners;
-  for (std::size_t i = 0; i < uses.size(); ++i)
-    if (uses[i].begins) beginners.push_back(i);
-  std::stable_sort(beginners.begin(), beginners.end(),
-                   [&](std::size_t a, std::size_t b) { return uses[a].open_to_ns < uses[b].open_to_ns; });
+  const auto beginners = places_of(uses, &ContentUse::begins, &ContentUse::open_to_ns);
   std::vector<Content> contents;
   std::vector<Begin> begun;
   // One that made the file found nothing in it.

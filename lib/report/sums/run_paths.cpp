@@ -77,7 +77,7 @@ void RunPaths::used(const FileUse& use) {
   const Context& context = *use.process->context;
   Task* const task = task_of(context, use.process->start_ns);
   const ContentUse content = content_use(use);
-  const FileId id{use.device.value_or(0), *use.inode, use.generation.value_or(0)};
+  const FileId id = file_id(use);
   auto file = files_.find(id);
   if (file == files_.end()) {
     // A task needs only what was over before it began.

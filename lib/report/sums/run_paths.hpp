@@ -9,13 +9,13 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <tracer/summary.hpp>
 
+#include "base/file_id.hpp"
 #include "report/sums/file_contents.hpp"
 #include "state/book.hpp"
 #include "state/counted_tasks.hpp"
@@ -46,7 +46,6 @@ class RunPaths {
   static constexpr std::size_t kMostFiles = 32768;
   static constexpr std::size_t kMostUses = 131'072;
 
-  using FileId = std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>;  ///< Device, inode, generation.
   struct Task {
     std::string name = {};
     std::uint64_t begin_ns = 0;

@@ -18,6 +18,7 @@
 #include "base/clock.hpp"
 #include "base/file_systems.hpp"
 #include "base/number.hpp"
+#include "base/path_below.hpp"
 #include "base/proc_stat.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
@@ -137,11 +138,6 @@ std::optional<FileSystemSpace> space_seen_by(const std::string& proc, const Spac
 
 }  // namespace
 
-bool is_below(std::string_view path, std::string_view folder) {
-  if (folder == "/") return path.starts_with('/');
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
 std::vector<SeenMount> mounts_of(const std::string& proc) {
   return parse_mounts(read_small_file(proc + "/mountinfo", kMostMountinfo).value_or(""));
 }
@@ -187,9 +183,7 @@ std::optional<FileSystemSpace> file_system_space(const SpaceQuestion& question) 
 SpaceLook look_at_file_systems() {
   SpaceLook look;
   look.time_ns = boot_time_ns();
-  const auto text = read_small_file("/proc/self/mountinfo", kMostMountinfo);
-  if (!text) return look;
-  const std::vector<SeenMount> mounts = parse_mounts(*text);
+  const std::vector<SeenMount> mounts = mounts_of("/proc/self");
   std::set<std::uint64_t> devices;
   for (const SeenMount& each : mounts) {
     if (!is_local_file_system(each.type) || devices.size() >= kMostLookedAt || !devices.insert(each.device).second)

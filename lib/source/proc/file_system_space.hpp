@@ -50,7 +50,6 @@ struct SeenMount {
   std::string source;  ///< What is mounted: "/dev/vda1", "host:/path" …
 };
 
-bool is_below(std::string_view path, std::string_view folder);
 /// Of a process, by its folder in /proc. Empty: it must not be read, or is gone.
 std::vector<SeenMount> mounts_of(const std::string& proc);
 /// In the order of the file. What is none of such lines is left out.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/file_systems.hpp"
+#include "base/path_below.hpp"
 #include "base/proc_stat.hpp"
 #include "base/text.hpp"
 

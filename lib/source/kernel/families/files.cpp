@@ -141,7 +141,6 @@ void FilesFamily::load(const FamilySetup& setup, Way way, bool moves) {
                  [&](files_bpf& bpf, const LibbpfLog& log) {
                    bpf.rodata->slot_mask = setup.places - 1;
                    bpf.rodata->own_pid_namespace = own_pid_namespace();
-                   bpf.rodata->own_seed = random_number();
                    for (const std::uint32_t magic : FileRules::builtin().noise_filesystems()) {
                      const std::uint32_t bit = TRACER_NOISE_BIT(magic);
                      bpf.rodata->noise_bits[bit / 64] |= std::uint64_t{1} << (bit % 64);
@@ -158,6 +157,7 @@ void FilesFamily::load(const FamilySetup& setup, Way way, bool moves) {
                    share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsOfProcesses, log);
                  });
   way_ = way;
+  if (skeleton_->bss->own_seed == 0) skeleton_->bss->own_seed = random_number();
   for (const std::uint32_t magic : FileRules::builtin().noise_filesystems()) {
     const std::uint8_t noise = 1;
     ::bpf_map_update_elem(::bpf_map__fd(skeleton_->maps.noise_filesystems), &magic, &noise, BPF_ANY);
