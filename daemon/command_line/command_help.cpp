@@ -23,14 +23,14 @@ class HelpFormatter : public CLI::Formatter {
     const std::string& name = app->get_name();
     const char* words = name == "run"       ? "[OPTIONS] [--] COMMAND [ARGUMENT ...]"
                         : name == "watch"   ? "--pid N | --cgroup PATH | --host [OPTIONS]"
-                        : name == "dump"    ? "[--explain] FILE"
-                        : name == "export"  ? "[--trace FILE] [--benchmark FOLDER] FILE"
+                        : name == "dump"    ? "[--explain] FILE ..."
+                        : name == "export"  ? "[--trace FILE] [--benchmark FOLDER] FILE ..."
                         : name == "explain" ? "PID"
                         : name == "check"   ? "[--json] [--rules FILE]"
                         : name == "report"  ? "[--by ROWS | --json | --html] FILE ..."
                         : name == "compare" ? "[--json] A B | run:KEY run:KEY"
                         : name == "history" ? "[--json] [--pipeline NAME] [--prune AGE | --delete]"
-                        : name == "why"     ? "[--json] FILE [TASK|PID]"
+                        : name == "why"     ? "[--json] FILE ... [TASK|PID]"
                         : name == "files"   ? "[--json] FILE ..."
                         : name == "lineage" ? "[--json | --dot] FILE ..."
                         : name == "serve"   ? "[--config FILE] [--check] [--foreground] [--socket PATH]"
@@ -183,6 +183,13 @@ CLI::Option* add(CLI::App& app, const std::string& name, const char* value, cons
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+constexpr const char* kRecordings = "Recordings, their files or their folders; - is standard input";
+
+/// All words that are no options.
+void add_files(CLI::App& app, const char* name, const char* description) {
+  add(app, name, "", description)->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void add_flag(CLI::App& app, const std::string& name, const std::string& description) {
   app.add_flag_function(
       name, [](std::int64_t) {}, description);
@@ -248,13 +255,11 @@ std::unique_ptr<CLI::App> make_app() {
   add_flag(report, "--json", "All figures as one JSON object: docs/report.md describes it");
   add_flag(report, "--html", "Print one HTML page, which needs no network and no other file");
   add_flag(report, "--text", "Print text, the default");
-  add(report, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_files(report, "FILE", kRecordings);
   CLI::App& compare = *app->add_subcommand("compare", kCompareDescription);
   add_flag(compare, "--json", "Print one JSON object: docs/history.md describes it");
   add(compare, "--history", "FILE", "Another history than your own");
-  add(compare, "FILE", "", "The two recordings, or run:KEY and run:KEY")
-      ->expected(-1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_files(compare, "FILE", "The two recordings, or run:KEY and run:KEY");
   CLI::App& history = *app->add_subcommand("history", kHistoryDescription);
   add_flag(history, "--json", "Print one JSON object: docs/history.md describes it");
   add(history, "--pipeline", "NAME", "Only kinds and runs of this pipeline");
@@ -265,23 +270,22 @@ std::unique_ptr<CLI::App> make_app() {
   add(history, "--history", "FILE", "Another history than your own");
   CLI::App& why = *app->add_subcommand("why", kWhyDescription);
   add_flag(why, "--json", "Print one JSON object: docs/findings.md describes it");
-  add(why, "FILE", "", "The recording; - is standard input");
-  add(why, "TASK", "", "A task, run or pid (default: all findings)");
+  add_files(why, "FILE", "The recording, its files or their folder; at the end a task, run or pid (default: all findings)");
   CLI::App& files = *app->add_subcommand("files", kFilesDescription);
   add_flag(files, "--json", "Tasks, files and edges as one JSON object: docs/lineage.md describes it");
-  add(files, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_files(files, "FILE", kRecordings);
   CLI::App& lineage = *app->add_subcommand("lineage", kLineageDescription);
   add_flag(lineage, "--json", "Tasks, files and edges as one JSON object: docs/lineage.md describes it");
   add_flag(lineage, "--dot", "Print a graph for Graphviz");
-  add(lineage, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_files(lineage, "FILE", kRecordings);
   CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
   add_flag(dump, "--explain", "Print each context once, with the rule, label or announcement that gives each field");
   add(dump, "--engine-rules", "FILE", "Your own rules for engines that were used for the recording");
-  add(dump, "FILE", "", "The recording; - is standard input");
+  add_files(dump, "FILE", kRecordings);
   CLI::App& exports = *app->add_subcommand("export", kExportDescription);
   add(exports, "--trace", "FILE", "Write a table in Nextflow's format; '-': standard output");
   add(exports, "--benchmark", "FOLDER", "Write a file for each task in Snakemake's format");
-  add(exports, "FILE", "", "The recording");
+  add_files(exports, "FILE", "The recording, its files or their folder");
   CLI::App& explain = *app->add_subcommand("explain", kExplainDescription);
   add_rules_options(explain);
   add(explain, "PID", "", "The process");

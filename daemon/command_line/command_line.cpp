@@ -285,6 +285,12 @@ Options options_of(const CLI::App& app, Options::Command command) {
   return options;
 }
 
+bool reads_recordings(Options::Command command) {
+  using Command = Options::Command;
+  return command == Command::kReport || command == Command::kWhy || command == Command::kFiles ||
+         command == Command::kLineage || command == Command::kDump || command == Command::kExport;
+}
+
 Options::Command command_of(const std::string& name) {
   if (name == "run") return Options::Command::kRun;
   if (name == "watch") return Options::Command::kWatch;
@@ -372,21 +378,9 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
   if (options.command == Options::Command::kExplain && !options.pid) wrong("name a process", "explain");
   if (options.command == Options::Command::kExport && !options.trace && !options.benchmark)
     wrong("the output is missing: --trace FILE or --benchmark FOLDER", "export");
-  if (options.command == Options::Command::kDump || options.command == Options::Command::kExport) {
-    const auto file = value_of(*sub, "FILE");
-    if (!file) wrong("name one recording", sub->get_name());
-    options.file = *file;
-  }
-  if (options.command == Options::Command::kWhy) {
-    const auto file = value_of(*sub, "FILE");
-    if (!file) wrong("name one recording", sub->get_name());
-    options.file = *file;
-    options.asked = value_of(*sub, "TASK");
-  }
-  if (options.command == Options::Command::kReport || options.command == Options::Command::kFiles ||
-      options.command == Options::Command::kLineage) {
+  if (reads_recordings(options.command)) {
     options.files = sub->get_option("FILE")->results();
-    if (options.files.empty()) wrong("name one or several recordings", sub->get_name());
+    if (options.files.empty()) wrong("name a recording", sub->get_name());
   }
   if (options.command == Options::Command::kCompare) {
     options.files = sub->get_option("FILE")->results();

@@ -80,12 +80,10 @@ struct Options {
   std::optional<std::chrono::seconds> prune;
   bool delete_history = false;
   std::optional<std::uint64_t> input_bytes;
-  std::optional<std::string> asked;   ///< Of why: a task, run or pid.
   std::optional<std::string> config;  ///< Of serve.
   std::optional<std::string> socket;  ///< Of serve and status: another than the configured one.
   bool check_only = false;            ///< Of serve: the configuration is checked, and nothing else happens.
-  std::string file;
-  std::vector<std::string> files;  ///< Of report, files, lineage and compare, where they may be run:KEY.
+  std::vector<std::string> files;  ///< Recordings; of compare also run:KEY; of why, the last may be what is asked.
   std::vector<std::string> given;  ///< Of task: all words but the first.
   std::vector<std::string> words;  ///< The command to run.
 };

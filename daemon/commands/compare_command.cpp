@@ -38,10 +38,11 @@ ComparedSide side_of(tracer::RecordingReader& reader) {
 }
 
 Comparison compared_recordings(const Options& options) {
-  Recordings recordings = open_recordings(options.files);
+  std::vector<tracer::RecordingReader> recordings;
+  for (const std::string& file : options.files) recordings.push_back(open_recording({file}));
   become_reader();
-  ComparedSide a = side_of(recordings.readers[0]);
-  ComparedSide b = side_of(recordings.readers[1]);
+  ComparedSide a = side_of(recordings[0]);
+  ComparedSide b = side_of(recordings[1]);
   report_damage(recordings);
   return tracer::internal::compare(std::move(a), std::move(b));
 }

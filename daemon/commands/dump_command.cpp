@@ -56,20 +56,23 @@ class Explained {
 }  // namespace
 
 int dump_command(const Options& options) {
-  tracer::RecordingReader reader = open_recording(options.file);
+  std::vector<tracer::RecordingReader> recordings = open_recordings(options.files);
   if (options.explain) {
     act_for_caller();
     Explained explained;
-    while (const auto event = reader.next()) explained.add(*event);
+    for (tracer::RecordingReader& reader : recordings)
+      while (const auto event = reader.next()) explained.add(*event);
     explained.print(options.engine_rules.value_or(""));
   } else {
     become_reader();
-    print_line(to_json(reader.host()));
-    while (const auto event = reader.next()) print_line(to_json(*event));
+    for (tracer::RecordingReader& reader : recordings) {
+      print_line(to_json(reader.host()));
+      while (const auto event = reader.next()) print_line(to_json(*event));
+    }
   }
   if (std::fflush(stdout) != 0)
     throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, "can't write to standard output", {}, {}});
-  report_damage(options.file == "-" ? "standard input" : options.file, reader.damage());
+  report_damage(recordings);
   return 0;
 }
 

@@ -72,13 +72,13 @@ void go_to_folder(const std::string& name) {
 }  // namespace
 
 int export_command(const Options& options) {
-  tracer::RecordingReader reader(options.file);
+  tracer::RecordingReader reader = open_recording(options.files);
   act_for_caller();
   TaskFiles tasks;
   while (const auto event = reader.next()) tasks.add(*event);
-  if (tasks.empty()) say("tracerd: {}: no task ended in it\n", printable(options.file));
+  if (tasks.empty()) say("tracerd: {}: no task ended in it\n", printable(options.files.front()));
   if (tasks.left_out() != 0)
-    say("tracerd: {}: {} more tasks have no file, because there are too many\n", printable(options.file),
+    say("tracerd: {}: {} more tasks have no file, because there are too many\n", printable(options.files.front()),
         tasks.left_out());
   if (options.trace) write_file(*options.trace, tasks.trace(reader.host().wall_offset_ns));
   if (options.benchmark) {

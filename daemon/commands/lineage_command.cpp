@@ -26,11 +26,11 @@ std::size_t number_of(std::vector<std::string>& boots, const std::string& boot) 
   return boots.size() - 1;
 }
 
-tracer::internal::LineageGraph lineage_of(Recordings& recordings) {
+tracer::internal::LineageGraph lineage_of(std::vector<tracer::RecordingReader>& recordings) {
   tracer::internal::LineageBuilder builder;
   tracer::internal::RunFolder folder;
   std::vector<std::string> boots;
-  for (tracer::RecordingReader& reader : recordings.readers) {
+  for (tracer::RecordingReader& reader : recordings) {
     const tracer::HostInfo& host = reader.host();
     const std::size_t boot = number_of(boots, host.boot_id);
     while (const auto event = reader.next()) {
@@ -46,7 +46,7 @@ tracer::internal::LineageGraph lineage_of(Recordings& recordings) {
 }  // namespace
 
 int lineage_command(const Options& options) {
-  Recordings recordings = open_recordings(options.files);
+  std::vector<tracer::RecordingReader> recordings = open_recordings(options.files);
   become_reader();
   const tracer::internal::LineageGraph lineage = lineage_of(recordings);
   const std::string text = options.as_json                               ? to_json(lineage) + '\n'

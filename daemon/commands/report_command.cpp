@@ -2,11 +2,8 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <deque>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include <tracer/error.hpp>
 #include <tracer/recording.hpp>
@@ -38,20 +35,13 @@ tracer::Report report_of(tracer::RecordingReader& reader) {
   return tracer::make_report(summary, {.damage = reader.damage()});
 }
 
-/// "a.tracer on node1, b.tracer on node2"
-std::string title_of(const std::vector<std::string>& names, const std::deque<tracer::RecordingReader>& readers) {
-  std::string title;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    title += fmt::format("{}{} on {}", i == 0 ? "" : ", ", names[i], readers[i].host().host_name);
-  return title;
-}
-
 using tracer::internal::DetailedReport;
+using Recordings = std::vector<tracer::RecordingReader>;
 
 tracer::Report sum_of(Recordings& recordings) {
   std::vector<tracer::Report> reports;
   std::vector<std::int64_t> offsets;
-  for (tracer::RecordingReader& reader : recordings.readers) {
+  for (tracer::RecordingReader& reader : recordings) {
     reports.push_back(report_of(reader));
     offsets.push_back(static_cast<std::int64_t>(reader.host().wall_offset_ns));
   }
@@ -62,7 +52,7 @@ std::string page_of_all(Recordings& recordings, const ChosenPrice& chosen) {
   // A page is UTF-8, wherever it is made.
   const tracer::internal::Utf8Scope utf8(true);
   std::vector<DetailedReport> reports;
-  for (tracer::RecordingReader& reader : recordings.readers) {
+  for (tracer::RecordingReader& reader : recordings) {
     tracer::internal::DetailedSummary summary(std::nullopt, kMostListedProcesses);
     tracer::internal::RecordedEvents events(reader);
     while (const auto event = events.next()) summary.add(*event);
@@ -71,7 +61,7 @@ std::string page_of_all(Recordings& recordings, const ChosenPrice& chosen) {
   }
   DetailedReport sum = sum_of_detailed_reports(std::move(reports), kMostListedProcesses);
   say("{}", set_price(sum.report, chosen));
-  const std::string title = title_of(recordings.names, recordings.readers);
+  const std::string title = title_of(recordings);
   return page_of(sum, title, format_report(title, sum.report, std::nullopt, std::nullopt));
 }
 
@@ -97,7 +87,7 @@ int report_command(const Options& options) {
     tracer::Report report = sum_of(recordings);
     say("{}", set_price(report, chosen));
     text = options.as_json ? to_json(report) + '\n'
-                           : format_report(title_of(recordings.names, recordings.readers), report, options.by,
+                           : format_report(title_of(recordings), report, options.by,
                                            terminal_columns(STDOUT_FILENO))
                                  .substr(1);
   }

@@ -10,6 +10,7 @@
 
 #include "commands/commands.hpp"
 #include "files/recordings.hpp"
+#include "stream/recording_series.hpp"
 #include "insight/recorded_events.hpp"
 #include "process/privileges.hpp"
 #include "report/subjects.hpp"
@@ -55,21 +56,44 @@ int refuse_subject(const Subjects& subjects, const std::vector<Subject>& found, 
   return kUnknownSubject;
 }
 
+struct Words {
+  std::vector<std::string> files;
+  std::optional<std::string> asked;
+};
+
+/// The last one is what is asked, unless it is a recording.
+Words words_of(const std::vector<std::string>& given) {
+  Words words{given, {}};
+  if (given.size() < 2) return words;
+  if (std::filesystem::exists(given.back())) {
+    try {
+      tracer::internal::open_parts({given.back()});
+      return words;
+    } catch (const tracer::Error& error) {
+      if (error.code() != tracer::ErrorCode::kNotARecording) throw;
+    }
+  }
+  words.asked = given.back();
+  words.files.pop_back();
+  return words;
+}
+
 }  // namespace
 
 int why_command(const Options& options) {
-  tracer::RecordingReader reader = open_recording(options.file);
+  const Words words = words_of(options.files);
+  tracer::RecordingReader reader = open_recording(words.files);
   become_reader();
-  const std::string asked = options.asked.value_or("");
+  const std::string asked = words.asked.value_or("");
   Subjects subjects(asked);
   add_all(subjects, reader);
-  report_damage(options.file, reader.damage());
+  report_damage({&reader, 1});
   if (subjects.left_out() != 0)
     say("tracerd: only the first {} runs and tasks were looked at\n", Subjects::kMostScopes);
   const tracer::internal::WhyOptions look{reader.host().wall_offset_ns,
                                           tracer::internal::terminal_columns(STDOUT_FILENO)};
   std::string text;
-  if (!options.asked) {
+  if (!words.asked) {
     text = options.as_json ? tracer::internal::to_json(subjects) + '\n' : why_text(subjects, look);
   } else {
     const std::vector<Subject> found = subjects.find(asked);

@@ -2,7 +2,7 @@
 /// Recordings that are named on the command line.
 #pragma once
 
-#include <deque>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,21 +10,16 @@
 
 namespace tracerd {
 
-/// "-" is standard input. Throws tracer::Error.
-tracer::RecordingReader open_recording(const std::string& file);
+/// Recordings by their files and folders; the files of one session are one. "-" is standard input. Throws
+/// tracer::Error.
+std::vector<tracer::RecordingReader> open_recordings(const std::vector<std::string>& files);
+/// Likewise; several sessions are refused.
+tracer::RecordingReader open_recording(const std::vector<std::string>& files);
 
-/// What could not be read of it, on standard error.
-void report_damage(const std::string& name, const tracer::RecordingDamage& damage);
+/// For people: "a.tracer on node1, b.tracer.1 … b.tracer (3 files) on node2"
+std::string title_of(std::vector<tracer::RecordingReader>& recordings);
 
-/// Several, in the order in which they were named.
-struct Recordings {
-  std::vector<std::string> names;  ///< For people.
-  std::deque<tracer::RecordingReader> readers;
-};
-
-/// As open_recording(), of each.
-Recordings open_recordings(const std::vector<std::string>& files);
-
-void report_damage(const Recordings& recordings);
+/// What could not be read of them, and what is no part of another, on standard error. They were read.
+void report_damage(std::span<tracer::RecordingReader> recordings);
 
 }  // namespace tracerd

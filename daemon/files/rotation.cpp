@@ -116,6 +116,12 @@ int rotate(Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, A
   // Made by this call: it can't be a link, nor a file that somebody else may read.
   const int fd = ::openat(place.folder, place.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0 || ::fstat(fd, &place.file) != 0) answer.error_number = errno;
+  // The names that files have by now outlive a crash of the machine.
+  const int names = ::openat(place.folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (names >= 0) {
+    ::fsync(names);
+    ::close(names);
+  }
   return fd;
 }
 

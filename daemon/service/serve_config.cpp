@@ -150,7 +150,7 @@ void check_folder(const toml::table& table, std::string_view key, const std::fil
 
 void read_recordings(const toml::table& table, ServeConfig::Recordings& recordings, bool with_folders,
                      RuleMistakes& mistakes) {
-  check_keys(table, "[recordings]", {"folder", "file_mib", "files", "max_age_hours"}, mistakes);
+  check_keys(table, "[recordings]", {"folder", "file_mib", "files", "max_age_hours", "seal_s"}, mistakes);
   read_path(table, "folder", true, recordings.folder, mistakes);
   if (with_folders && recordings.folder.is_absolute()) check_folder(table, "folder", recordings.folder, mistakes);
   std::uint64_t file_mib = recordings.file_bytes >> 20;
@@ -160,6 +160,9 @@ void read_recordings(const toml::table& table, ServeConfig::Recordings& recordin
   std::int64_t hours = recordings.max_age.count();
   read_number(table, "max_age_hours", 1, 100 * 365 * 24, hours, mistakes);
   recordings.max_age = std::chrono::hours(hours);
+  std::int64_t seal_s = 0;
+  read_number(table, "seal_s", 1, 24 * 3600, seal_s, mistakes);
+  recordings.seal = std::chrono::seconds(seal_s);
 }
 
 void read_limits(const toml::table& table, ServeConfig& config, RuleMistakes& mistakes) {

@@ -75,6 +75,7 @@ void ServeRecordings::start(const tracer::Session& session, tracer::internal::Se
   server_ = &server;
   whole_until_ns_ = tracer::internal::boot_time_ns();
   if (!rotation_) return;
+  *place_ = tracer::internal::last_place(file_, session.host().session_id);
   const std::vector<tracer::Event> rest = left == nullptr ? std::vector<tracer::Event>() : rest_of(*left);
   begin_anew_with(rest);
 }
@@ -151,7 +152,9 @@ void ServeRecordings::begin(int fd, std::span<const tracer::Event> first) {
   problem_.reset();
   auto sink = tracer::recording_sink(
       fd, file_, session_->host(),
-      {.max_bytes = options_.file_bytes, .next_file = [rotation = rotation_] { return rotation->next(0); }});
+      {.max_bytes = options_.file_bytes,
+       .next_file = [rotation = rotation_] { return rotation->next(0); },
+       .place = place_});
   if (std::exchange(lacks_events_, false)) {
     const tracer::Event gap = gap_up_to_now();
     sink->write({&gap, 1});
@@ -184,7 +187,8 @@ void ServeRecordings::look(std::chrono::steady_clock::time_point now) {
       const std::uint64_t now_ns = tracer::internal::boot_time_ns();
       whole_until_ns_ = std::max(whole_until_ns_, now_ns - std::min(now_ns, kLongestUnwritten_ns));
       // So that what is kept is hardly older than wanted.
-      if (now - began_ > std::chrono::seconds(options_.max_age) / 4) begin_anew();
+      const std::chrono::seconds longest = std::chrono::seconds(options_.max_age) / 4;
+      if (now - began_ > (options_.seal.count() == 0 ? longest : std::min(options_.seal, longest))) begin_anew();
     }
   } else if (now >= try_again_) {
     begin_anew();

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <tracer/event.hpp>
 #include <tracer/export.hpp>
@@ -33,7 +34,8 @@ struct RecordingDamage {
   }
 };
 
-/// Reads the events of a recording in their order, frame by frame, in bounded memory. Not thread-safe.
+/// Reads the events of a recording in their order, frame by frame, in bounded memory. A recording is one file, or the
+/// files that a session cut it into: see open_recordings(). Not thread-safe.
 class TRACER_EXPORT RecordingReader {
  public:
   /// Throws Error: kFileUnreadable, kNotARecording, kOlderSchema, kNewerSchema, kCorruptRecording.
@@ -45,7 +47,7 @@ class TRACER_EXPORT RecordingReader {
   RecordingReader& operator=(RecordingReader&&) noexcept;
 
   const HostInfo& host() const noexcept;
-  /// The number of this file in a rotated recording, from 1; HostInfo::session_id is the same in all.
+  /// The number of the first file in a rotated recording, from 1; HostInfo::session_id is the same in all.
   std::uint64_t part() const noexcept;
   /// The next event; absent at the end. Damage is skipped and counted.
   std::optional<Event> next();
@@ -54,12 +56,22 @@ class TRACER_EXPORT RecordingReader {
   /// for, because many events may refer to one large part.
   std::size_t read(std::span<Event> events);
   /// Final once next() has returned absent, or read() 0.
-  const RecordingDamage& damage() const noexcept;
+  RecordingDamage damage() const noexcept;
 
  private:
   friend internal::RecordingAccess;
   class Impl;
+  explicit RecordingReader(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Opens recordings by their files, and by folders, of which all files that are recordings are taken. The files of one
+/// session are one recording, whatever the order: they are read in the order in which they were written, what lives
+/// where one ends starts once, and a file that is named twice is read once. What a missing file had is a Loss with the
+/// cause "recording_missing_part". Sessions come in the order in which they are named. Throws as RecordingReader, and
+/// kFileUnreadable for a pipe beside other files of its session.
+TRACER_EXPORT std::vector<RecordingReader> open_recordings(const std::vector<std::filesystem::path>& files);
+/// Likewise, of one session. Throws kInvalidArgument if there are several.
+TRACER_EXPORT RecordingReader open_recording(const std::vector<std::filesystem::path>& files);
 
 }  // namespace tracer

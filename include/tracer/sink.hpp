@@ -63,6 +63,12 @@ class TRACER_EXPORT SinkHandle {
   std::shared_ptr<internal::SinkRunner> runner_;
 };
 
+/// Where the recording of a session stands. Not thread-safe.
+struct RecordingPlace {
+  std::uint64_t number = 0;  ///< Of the last file, from 1; 0: there is none.
+  std::uint64_t frames = 0;  ///< In that file.
+};
+
 /// The maximum size of a sink's file, and what the sink does when it is reached.
 struct OutputLimit {
   static constexpr std::uint64_t kLeastBytes = 1u << 20;
@@ -78,6 +84,10 @@ struct OutputLimit {
   /// disk, or -1. The first `whole_bytes` of this file are intact, and must be in that one, too. Called once, on the
   /// sink's thread. problem() still reports the failure.
   std::function<int(std::uint64_t whole_bytes)> rescue = {};
+  /// Of recordings: where earlier sinks of this session have come to. The sink goes on behind it, keeps it up to date
+  /// until it is destroyed, and has the disk keep each file before it leaves it (fsync). Null: its first file is the
+  /// session's first.
+  std::shared_ptr<RecordingPlace> place = {};
 };
 
 /// Writes a recording (docs/recording-format.md). A new file is for its owner only; an existing one is truncated, and

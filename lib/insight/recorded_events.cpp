@@ -4,13 +4,13 @@
 #include <memory>
 #include <utility>
 
-#include "stream/recording_file.hpp"
+#include "stream/recording_series.hpp"
 
 namespace tracer::internal {
 
 RecordedEvents::RecordedEvents(RecordingReader& reader) : reader_(reader) {
-  const RecordingFile* file = RecordingAccess::file(reader);
-  if (file != nullptr && !file->knows_findings()) insight_ = std::make_unique<Insight>(reader.host().cpu_count);
+  const RecordingSeries* series = RecordingAccess::series(reader);
+  if (series != nullptr && !series->knows_findings()) insight_ = std::make_unique<Insight>(reader.host().cpu_count);
 }
 
 std::optional<Event> RecordedEvents::next() {

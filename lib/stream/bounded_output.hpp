@@ -39,6 +39,7 @@ class BoundedOutput {
   bool full() const noexcept { return full_.load(std::memory_order_relaxed); }
 
   void write(std::span<const std::byte> bytes) noexcept;
+  void keep_on_disk() noexcept { file_.keep_on_disk(); }
   void fail_for_memory() noexcept { file_.fail_for_memory(); }
   bool good() const noexcept { return file_.good(); }
 

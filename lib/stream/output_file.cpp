@@ -99,6 +99,11 @@ void OutputFile::replace(UniqueFd file) noexcept {
   written_ = 0;
 }
 
+void OutputFile::keep_on_disk() noexcept {
+  // A pipe has no disk.
+  if (good() && ::fsync(fd_.get()) != 0 && errno != EINVAL && errno != EROFS) fail(errno);
+}
+
 void OutputFile::fail_for_memory() noexcept { fail(ENOMEM); }
 
 void OutputFile::fail(int error_number) noexcept {

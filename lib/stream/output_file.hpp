@@ -27,6 +27,8 @@ class OutputFile {
 
   /// All or, after a failure, as much as there was room for. Waits for room.
   void write(std::span<const std::byte> bytes) noexcept;
+  /// What was written survives a crash of the machine from now on.
+  void keep_on_disk() noexcept;
   /// See OutputLimit::rescue.
   void set_rescue(std::function<int(std::uint64_t)> rescue) noexcept { rescue_ = std::move(rescue); }
   /// Memory ran out for what should be written next: as a failure to write.

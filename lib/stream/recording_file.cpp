@@ -32,6 +32,11 @@ RecordingFile::RecordingFile(int file_descriptor, std::string name)
   read_header();
 }
 
+UniqueFd RecordingFile::take_file() noexcept {
+  if (is_pipe_ || ::lseek(fd_.get(), 0, SEEK_SET) != 0) return {};
+  return std::move(fd_);
+}
+
 int RecordingFile::pipe_fd() const noexcept { return is_pipe_ ? fd_.get() : -1; }
 
 Event RecordingFile::next(Wait wait) {

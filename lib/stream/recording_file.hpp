@@ -40,7 +40,15 @@ class RecordingFile {
   void note_refused(std::size_t events) noexcept;
 
   const HostInfo& host() const noexcept { return reader_.header().host; }
-  std::uint64_t part() const noexcept { return reader_.header().part; }
+  const StreamHeader& header() const noexcept { return reader_.header(); }
+  std::uint64_t stream() const noexcept { return reader_.stream(); }
+  /// Where the last frame was closed, by the boot clock.
+  std::uint64_t closed_ns() const noexcept { return reader_.frame().clock().boot_ns; }
+  /// How many frames there were so far, by their numbers.
+  std::uint64_t frames() const noexcept { return reader_.frames(); }
+  bool is_file() const noexcept { return !is_pipe_; }
+  /// Its descriptor, at the beginning; this object reads no more. Empty: it is no file.
+  UniqueFd take_file() noexcept;
   /// False: it was made before there were findings.
   bool knows_findings() const noexcept { return reader_.header().knows_findings; }
   const RecordingDamage& damage() const noexcept { return damage_; }
@@ -74,12 +82,6 @@ class RecordingFile {
   RecordingDamage damage_;
   bool has_session_end_ = false;
   bool at_end_ = false;
-};
-
-/// What is behind a RecordingReader, for the tables.
-struct RecordingAccess {
-  /// Null: the reader was moved from.
-  static RecordingFile* file(RecordingReader& reader) noexcept;
 };
 
 }  // namespace tracer::internal

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/sink.hpp>
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -14,8 +15,14 @@ namespace {
 class RecordingSink final : public Sink {
  public:
   RecordingSink(const HostInfo& host, OutputLimit limit, auto&&... file)
-      : file_(std::move(limit), std::forward<decltype(file)>(file)...), host_(host), stream_(host, kRecordingLevel) {}
-  ~RecordingSink() override { flush(); }
+      : place_(limit.place),
+        file_(std::move(limit), std::forward<decltype(file)>(file)...),
+        host_(host),
+        stream_(host, kRecordingLevel, place_ ? *place_ : RecordingPlace()) {}
+  ~RecordingSink() override {
+    flush();
+    if (place_) file_.keep_on_disk();
+  }
 
   void write(std::span<const Event> events) noexcept override {
     // The header, so that behind it ready() is one frame at most.
@@ -58,6 +65,7 @@ class RecordingSink final : public Sink {
     if (stream_.ready().empty()) return;
     file_.write(stream_.ready());
     stream_.clear_ready();
+    if (place_) *place_ = *stream_.place();
   }
   bool ends_in_ready() const noexcept { return end_ && !stream_.has_open_frame(); }
 
@@ -68,6 +76,7 @@ class RecordingSink final : public Sink {
       Bytes end;
       stream_.begin_anew(host_, end);
       file_.write(end);
+      if (place_) file_.keep_on_disk();
       return file_.go_on_in(std::move(next));
     }
     file_.count_missing(stream_.drop() - (end_ ? 1 : 0));
@@ -79,6 +88,7 @@ class RecordingSink final : public Sink {
     stream_.close_frame();
   }
 
+  std::shared_ptr<RecordingPlace> place_;
   BoundedOutput file_;
   HostInfo host_;
   std::optional<Event> end_;  ///< The last event, if it was this.

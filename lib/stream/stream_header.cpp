@@ -111,6 +111,8 @@ std::optional<StreamHeader> header_of(const msgpack::object& object) {
   const auto take = [&](const std::string& name, const msgpack::object& value) {
     if (name == "schema") return get(value, header.schema);
     if (name == "part") return get(value, header.part);
+    if (name == "number") return get(value, header.number);
+    if (name == "previous_frames") return get(value, header.previous_frames);
     if (name == "fields") header.knows_findings = has_kind(value, EventKind::kFinding);
     return name != "host" || read_map(value, take_host);
   };
@@ -123,11 +125,17 @@ std::optional<StreamHeader> header_of(const msgpack::object& object) {
 void put_header(Bytes& out, const StreamHeader& header) {
   BytesStream stream(out);
   Packer packer(stream);
-  packer.pack_map(4);
+  packer.pack_map(header.number == 0 ? 4 : 6);
   packer.pack("schema");
   packer.pack(header.schema);
   packer.pack("part");
   packer.pack(header.part);
+  if (header.number != 0) {
+    packer.pack("number");
+    packer.pack(header.number);
+    packer.pack("previous_frames");
+    packer.pack(header.previous_frames);
+  }
   packer.pack("host");
   pack_host(packer, header.host);
   packer.pack("fields");

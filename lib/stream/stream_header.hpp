@@ -19,6 +19,9 @@ inline constexpr std::uint64_t kStreamSchema = 2;
 struct StreamHeader {
   std::uint64_t schema = kStreamSchema;
   std::uint64_t part = 1;  ///< Which of the streams that a writer has written one after another.
+  /// Which of all files of the session, from 1, also over restarts; 0: an earlier writer, which did not count them.
+  std::uint64_t number = 0;
+  std::uint64_t previous_frames = 0;  ///< So many frames the file before it has, the header among them; 0: not known.
   HostInfo host;
   bool knows_findings = false;  ///< The writer could have written findings.
 };

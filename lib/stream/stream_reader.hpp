@@ -39,6 +39,9 @@ class StreamReader {
 
   const StreamHeader& header() const noexcept { return header_; }
   const ColumnFrame& frame() const noexcept { return columns_; }
+  std::uint64_t stream() const noexcept { return stream_; }
+  /// How many frames were read or missed by now, by their numbers; the header is one.
+  std::uint64_t frames() const noexcept { return next_sequence_; }
   /// All but RecordingDamage::truncated.
   RecordingDamage damage() const noexcept;
 

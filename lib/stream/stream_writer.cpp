@@ -2,19 +2,26 @@
 #include "stream/stream_writer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/random.hpp"
 #include "stream/stream_header.hpp"
 
 namespace tracer::internal {
 
-StreamWriter::StreamWriter(const HostInfo& host, int level) : level_(level), frames_(random_number(), level) {
+StreamWriter::StreamWriter(const HostInfo& host, int level, std::optional<RecordingPlace> behind)
+    : level_(level), frames_(random_number(), level), place_(behind) {
   begin(host);
 }
 
 void StreamWriter::begin(const HostInfo& host) {
   Bytes header;
-  put_header(header, {.schema = kStreamSchema, .part = ++part_, .host = host});
+  StreamHeader written{.part = ++part_, .host = host};
+  if (place_) {
+    written.number = ++place_->number;
+    written.previous_frames = std::exchange(place_->frames, 1);
+  }
+  put_header(header, written);
   put_bytes(ready_, std::as_bytes(std::span(kRecordingMagic)));
   frames_.append(ready_, header);
 }
@@ -28,17 +35,20 @@ void StreamWriter::begin_anew(const HostInfo& host, Bytes& end) {
   Bytes nothing;
   FrameEncoder().close(nothing, ClockUpdate::now());
   frames_.take_back();
+  count_frames(-1);
   frames_.append(end, nothing);
   ready_.clear();
   frames_ = FrameWriter(random_number(), level_);
   begin(host);
   frames_.append(ready_, payload_, least_bytes_);
+  count_frames(1);
 }
 
 std::size_t StreamWriter::drop() {
   const std::size_t events = ready_events_ + encoder_.events();
   clear_ready();
   frames_.take_back();
+  count_frames(-1);
   encoder_ = FrameEncoder();
   charged_bytes_ = 0;
   return events;
@@ -60,6 +70,7 @@ void StreamWriter::close_frame() {
   charged_bytes_ = 0;
   encoder_.close(payload_, ClockUpdate::now());
   frames_.append(ready_, payload_, least_bytes_);
+  count_frames(1);
 }
 
 }  // namespace tracer::internal

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include <tracer/event.hpp>
 #include <tracer/host.hpp>
+#include <tracer/sink.hpp>
 
 #include "stream/frame.hpp"
 #include "stream/frame_encoder.hpp"
@@ -16,7 +18,8 @@ namespace tracer::internal {
 /// Turns events into a stream. Frames that are done wait in ready(), first the magic number and the header.
 class StreamWriter {
  public:
-  explicit StreamWriter(const HostInfo& host, int level = kStreamLevel);
+  /// `behind`: of a recording, where it stands. Absent: a stream that is no file.
+  explicit StreamWriter(const HostInfo& host, int level = kStreamLevel, std::optional<RecordingPlace> behind = {});
 
   /// An event that is too large for any frame is replaced by a Loss with the cause "event_too_large".
   void append(const Event& event);
@@ -26,6 +29,7 @@ class StreamWriter {
   std::span<const std::byte> ready() const noexcept { return ready_; }
   void clear_ready() noexcept;
   bool has_open_frame() const noexcept { return !encoder_.empty(); }
+  std::optional<RecordingPlace> place() const noexcept { return place_; }
   /// Of the frame in ready().
   std::size_t ready_events() const noexcept { return ready_events_; }
 
@@ -37,10 +41,14 @@ class StreamWriter {
 
  private:
   void begin(const HostInfo& host);
+  void count_frames(std::int64_t more) noexcept {
+    if (place_) place_->frames = static_cast<std::uint64_t>(static_cast<std::int64_t>(place_->frames) + more);
+  }
 
   int level_;
   FrameWriter frames_;
   std::uint64_t part_ = 0;
+  std::optional<RecordingPlace> place_;  ///< With the frames in ready().
   std::size_t charged_bytes_ = 0;  ///< Of the events in the open frame.
   FrameEncoder encoder_;
   Bytes payload_;

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "table/batch.hpp"
-#include "table/event_frames.hpp"
+#include "stream/event_frames.hpp"
 #include "table/living_processes.hpp"
 
 namespace tracer {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "stream/recording_file.hpp"
+#include "stream/recording_series.hpp"
 #include "table/batch.hpp"
-#include "table/event_frames.hpp"
+#include "stream/event_frames.hpp"
 #include "table/living_processes.hpp"
 
 namespace tracer {
@@ -50,8 +50,8 @@ class TableStream {
   std::string last_error;
 
  private:
-  static RecordingFile& file_of(RecordingReader& reader) {
-    RecordingFile* const file = RecordingAccess::file(reader);
+  static RecordingSeries& file_of(RecordingReader& reader) {
+    RecordingSeries* const file = RecordingAccess::series(reader);
     if (file != nullptr) return *file;
     throw Error({ErrorCode::kInvalidArgument, 0, "the reader was moved from before", "make another one", {}});
   }
@@ -71,7 +71,7 @@ class TableStream {
     }
   }
   void open_next() {
-    const auto rest = file_.next_frame(RecordingFile::Wait::kForBytes);
+    const auto rest = file_.next_frame(RecordingSeries::Wait::kForBytes);
     if (rest.frame == nullptr) {
       at_end_ = true;
       living_ = ended_.take();
@@ -88,7 +88,7 @@ class TableStream {
   }
 
   RecordingReader reader_;
-  RecordingFile& file_;
+  RecordingSeries& file_;
   const TableLayout& layout_;
   Batch batch_;
   LivingProcesses ended_;

@@ -32,7 +32,7 @@ bool is_finding(const msgpack::object& kind) {
 /// That of a writer which knows no findings.
 Bytes header_without_findings(const RecordingFile& from) {
   Bytes header;
-  put_header(header, {.part = from.part(), .host = from.host()});
+  put_header(header, from.header());
   const msgpack::object_handle unpacked = msgpack::unpack(reinterpret_cast<const char*>(header.data()), header.size());
   const msgpack::object_map& map = unpacked.get().via.map;
   for (std::uint32_t i = 0; i < map.size; ++i) {
@@ -67,7 +67,7 @@ std::optional<Event> without_findings(const Event& event) {
 
 class Writer {
  public:
-  explicit Writer(const RecordingFile& from) : frames_(1, kRecordingLevel) {
+  explicit Writer(const RecordingFile& from) : frames_(from.stream(), kRecordingLevel) {
     put_bytes(bytes_, std::as_bytes(std::span(kRecordingMagic)));
     frames_.append(bytes_, header_without_findings(from));
   }

@@ -144,7 +144,7 @@ class Recordings(TempDir):
         wait = threading.Event()
         feeder = threading.Thread(target=feed)
         feeder.start()
-        reader = _core.RecordingReader(path)
+        reader = _core.RecordingReader([path])
         seen = []
         taker = threading.Thread(target=lambda: seen.append(len(reader.read(100_000))))
         taker.start()
@@ -206,7 +206,7 @@ class Recordings(TempDir):
 
     def test_threads_share_a_reader(self):
         path = self.written(self.whole)
-        reader = _core.RecordingReader(path)
+        reader = _core.RecordingReader([path])
         seen = []
         workers = [threading.Thread(target=lambda: seen.extend(iter_reader(reader))) for _ in range(6)]
         for worker in workers:

@@ -109,6 +109,15 @@ tracer_status tracer_recording_open_fd(int fd, tracer_string name, tracer_record
   });
 }
 
+tracer_status tracer_recording_open_files(const tracer_string* files, size_t count, tracer_recording** out,
+                                          tracer_error* error) {
+  return guard_make(out, error, [&] {
+    std::vector<std::filesystem::path> paths;
+    for (std::size_t i = 0; i < count; ++i) paths.emplace_back(path_of(files[i]));
+    return new tracer_recording{open_recording(paths)};
+  });
+}
+
 void tracer_recording_free(tracer_recording* recording) { delete recording; }
 
 tracer_status tracer_recording_host(const tracer_recording* recording, tracer_host* out) {
@@ -127,7 +136,7 @@ int64_t tracer_recording_read(tracer_recording* recording, tracer_event_buffer* 
 
 tracer_status tracer_recording_damage(const tracer_recording* recording, tracer_damage* out) {
   return guard(nullptr, [&] {
-    const RecordingDamage& damage = need(recording, "recording").reader.damage();
+    const RecordingDamage damage = need(recording, "recording").reader.damage();
     give(out, damage_in_c(damage), "out");
   });
 }

@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,14 +39,20 @@ int opened_again(int descriptor, const std::string& name) {
 
 }  // namespace
 
+std::vector<std::filesystem::path> paths_of(const py::list& files) {
+  std::vector<std::filesystem::path> paths;
+  for (const py::handle file : files) paths.emplace_back(bytes_of(py::reinterpret_borrow<py::object>(file)));
+  return paths;
+}
+
 void bind_recording(py::module_& module) {
   py::class_<HeldReader, std::shared_ptr<HeldReader>>(module, "RecordingReader")
-      .def(py::init([](const py::object& file) {
-             const std::string path = bytes_of(file);
+      .def(py::init([](const py::list& files) {
+             const std::vector<std::filesystem::path> paths = paths_of(files);
              const ReleasedGil released;
-             return std::make_shared<HeldReader>(RecordingReader(std::filesystem::path(path)));
+             return std::make_shared<HeldReader>(open_recording(paths));
            }),
-           py::arg("file"))
+           py::arg("files"))
       .def(py::init([](int fd, const py::str& name) {
              std::string text = bytes_of(name);
              const ReleasedGil released;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pybind11/pybind11.h>
+
+#include <filesystem>
 #include <mutex>
-#include <vector>
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include <tracer/recording.hpp>
 
@@ -39,5 +41,7 @@ class HeldReader {
   mutable std::mutex mutex_;
   RecordingReader reader_;
 };
+
+std::vector<std::filesystem::path> paths_of(const pybind11::list& files);
 
 }  // namespace tracer::python

@@ -23,7 +23,7 @@
 #include "show/page/page.hpp"
 #include "show/report_text.hpp"
 #include "show/screen.hpp"
-#include "stream/recording_file.hpp"
+#include "stream/recording_series.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;
@@ -89,7 +89,7 @@ class LiveReport {
  public:
   LiveReport(HeldReader& reader, std::size_t most_processes)
       : reader_(reader.take()), summary_(std::nullopt, most_processes) {
-    internal::RecordingAccess::file(reader_)->expect_growth();
+    internal::RecordingAccess::series(reader_)->expect_growth();
   }
 
   DetailedReport report(const HeldSession& held, SessionFigures session) {
@@ -114,17 +114,11 @@ class LiveReport {
   internal::DetailedSummary summary_;
 };
 
-DetailedReport report_of_file(const py::object& path, std::size_t most_processes) {
+DetailedReport report_of_files(const py::list& paths, std::size_t most_processes) {
   ReportOptions options;
   options.most_processes = most_processes;
-  RecordingReader reader(std::filesystem::path(bytes_of(path)));
-  return read_report(reader, options);
-}
-
-DetailedReport report_of_files(const py::list& paths, std::size_t most_processes) {
   std::vector<DetailedReport> all;
-  for (const py::handle path : paths)
-    all.push_back(report_of_file(py::reinterpret_borrow<py::object>(path), most_processes));
+  for (RecordingReader& reader : open_recordings(paths_of(paths))) all.push_back(read_report(reader, options));
   return internal::sum_of_detailed_reports(std::move(all), most_processes);
 }
 
@@ -266,7 +260,6 @@ void bind_report(py::module_& module) {
       .def("report", &LiveReport::report, py::arg("session"), py::arg("figures"));
   module.def("report_of_reader", &report_of_reader, py::arg("reader"), py::arg("session"), py::arg("figures"),
              py::arg("part"), py::arg("command_pid"), py::arg("most_processes"));
-  module.def("report_of_file", &report_of_file, py::arg("path"), py::arg("most_processes"));
   module.def("report_of_files", &report_of_files, py::arg("paths"), py::arg("most_processes"));
   module.def("report_of_descriptor", &report_of_descriptor, py::arg("descriptor"), py::arg("name"),
              py::arg("most_processes"));

@@ -20,7 +20,7 @@
 #include "recording.hpp"
 #include "report/state_tables.hpp"
 #include "session.hpp"
-#include "stream/recording_file.hpp"
+#include "stream/recording_series.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;
@@ -42,7 +42,7 @@ StateQuery query_of(const py::str& since, const py::list& rows, const py::str& k
 class RecordedState {
  public:
   explicit RecordedState(HeldReader& reader) : reader_(reader.take()), events_(reader_) {
-    internal::RecordingAccess::file(reader_)->expect_growth();
+    internal::RecordingAccess::series(reader_)->expect_growth();
   }
 
   py::str json(const py::str& since, const py::list& rows, const py::str& key, const py::list& fields) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 from . import _core
 from ._arguments import checked_call, path_of, texts_of
@@ -19,19 +19,26 @@ if TYPE_CHECKING:
 __all__ = ["Recording", "read"]
 
 _READ_AT_ONCE = 512
+_Path = Union[str, bytes, "os.PathLike[str]"]
 
 
 class Recording(Source):
-    """A file that `record=` or `tracerd run --record` has written. It does not stay open: each table and each iteration
-    reads it again, in bounded memory."""
+    """A file that `record=` or `tracerd run --record` has written, or the files that one session was cut into. It does
+    not stay open: each table and each iteration reads it again, in bounded memory."""
 
-    def __init__(self, path: str | bytes | os.PathLike[str]) -> None:
-        self.path = os.fspath(path_of("the path of a recording", path))
-        """The path as given."""
-        # The same file, whichever folder is the current one later.
-        self._file = _from_root(self.path)
+    def __init__(self, path: _Path | list[_Path] | tuple[_Path, ...]) -> None:
+        given = path if isinstance(path, (list, tuple)) else [path]
+        self.paths = tuple(os.fspath(path_of("the path of a recording", each)) for each in given)
+        """The paths as given: of files, or of folders that hold them."""
+        # The same files, whichever folder is the current one later.
+        self._files = [_from_root(each) for each in self.paths]
         # Refused at once if it is none.
         self._host = self.open_reader().host()
+
+    @property
+    def path(self) -> str | bytes:
+        """The first path as given."""
+        return self.paths[0]
 
     @property
     def host(self) -> Host:
@@ -40,7 +47,7 @@ class Recording(Source):
 
     def open_reader(self) -> _core.RecordingReader:
         """A new reader from the first event on."""
-        return _core.RecordingReader(self._file)
+        return _core.RecordingReader(self._files)
 
     @property
     def damage(self) -> Damage:
@@ -79,7 +86,9 @@ def _from_root(path: str | bytes) -> str | bytes:
 
 
 @checked_call
-def read(path: str | bytes | os.PathLike[str]) -> Recording:
-    """Opens a recording. Raises RecordingError if it can't be read, is not a recording, was written by a newer or much
-    older libtracer, or has a damaged header. Damage after the header is skipped and counted: Recording.damage."""
+def read(path: _Path | list[_Path] | tuple[_Path, ...]) -> Recording:
+    """Opens a recording: a file, or a list of the files of one session, in any order, or folders that hold them. What a
+    missing file had is a loss. Raises RecordingError if one can't be read, is not a recording, was written by a newer
+    or much older libtracer, or has a damaged header; InvalidArgumentError if they are of several sessions. Damage after
+    the header is skipped and counted: Recording.damage."""
     return Recording(path)

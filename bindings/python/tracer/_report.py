@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -402,14 +402,14 @@ def findings_of(source: Source) -> tuple[Finding, ...]:
 def report_of_path(path: str | bytes | os.PathLike[str], title: str | None = None,
                    most_processes: int = MOST_PROCESSES) -> Report:
     """The report of a recording; raises RecordingError."""
-    name = os.fsdecode(path)
-    return _report(_core.report_of_file(path, most_processes), os.path.basename(name) if title is None else title)
+    return report_of_paths([path], title, most_processes)
 
 
-def report_of_paths(paths: list[str], title: str | None = None, most_processes: int = MOST_PROCESSES) -> Report:
-    """The sums of several recordings, such as those of a run's machines; raises RecordingError."""
+def report_of_paths(paths: Sequence[str | bytes | os.PathLike[str]], title: str | None = None, most_processes: int = MOST_PROCESSES) -> Report:
+    """The sums of several recordings, such as those of a run's machines; the files of one session are one recording.
+    Raises RecordingError."""
     names = ", ".join(os.path.basename(os.fsdecode(path)) for path in paths)
-    return _report(_core.report_of_files(paths, most_processes), names if title is None else title)
+    return _report(_core.report_of_files(list(paths), most_processes), names if title is None else title)
 
 
 def report_of_descriptor(descriptor: int, name: str, most_processes: int = MOST_PROCESSES) -> Report:

@@ -103,6 +103,10 @@ TRACER_API tracer_status tracer_recording_open(tracer_string path, tracer_record
 /* @since 0.1. Reads an open descriptor, which may be a pipe, and which it duplicates. */
 TRACER_API tracer_status tracer_recording_open_fd(int fd, tracer_string name, tracer_recording** out,
                                                   tracer_error* error);
+/* @since 0.2. The files of one session as one recording, in any order, or folders that hold them. As
+ * tracer_recording_open(); several sessions are TRACER_ERROR_INVALID_ARGUMENT. */
+TRACER_API tracer_status tracer_recording_open_files(const tracer_string* files, size_t count, tracer_recording** out,
+                                                     tracer_error* error);
 /* @since 0.1 */
 TRACER_API void tracer_recording_free(tracer_recording* recording);
 /* @since 0.1. Texts are valid as long as the recording. */

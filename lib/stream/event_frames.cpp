@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table/event_frames.hpp"
+#include "stream/event_frames.hpp"
 
 #include <tracer/error.hpp>
 

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/recording_series.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+
+namespace tracer::internal {
+namespace {
+
+/// Numbers where both have one; else in the order of time.
+bool is_before(const RecordingPart& one, const RecordingPart& other) {
+  if (one.repeated != other.repeated) return other.repeated;
+  if (one.number != 0 && other.number != 0 && one.number != other.number) return one.number < other.number;
+  return std::tuple(one.begin_ns, one.part) < std::tuple(other.begin_ns, other.part);
+}
+
+/// To know its place among others; what it takes to read it comes again when it is read.
+void look_at_begin(RecordingPart& part) {
+  if (!part.file->is_file()) return;
+  if (part.file->next_frame(RecordingFile::Wait::kForBytes).frame != nullptr) part.begin_ns = part.file->closed_ns();
+  part.fd = part.file->take_file();
+  part.file.reset();
+}
+
+std::vector<std::filesystem::path> recordings_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
+    if (each->is_regular_file(error)) files.push_back(each->path());
+  if (error)
+    throw Error({ErrorCode::kFileUnreadable, error.value(), "can't read the folder " + folder.string(),
+                 "check its permissions", {}});
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Null: it is something else.
+std::unique_ptr<RecordingFile> recording_among_others(const std::filesystem::path& file) {
+  try {
+    return std::make_unique<RecordingFile>(file);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kNotARecording) return nullptr;
+    throw;
+  }
+}
+
+}  // namespace
+
+RecordingPart::RecordingPart(std::unique_ptr<RecordingFile> opened)
+    : name(opened->name()),
+      host(opened->host()),
+      part(opened->header().part),
+      number(opened->header().number),
+      previous_frames(opened->header().previous_frames),
+      stream(opened->stream()),
+      knows_findings(opened->knows_findings()),
+      file(std::move(opened)) {}
+
+RecordingSeries::RecordingSeries(std::vector<RecordingPart> parts) : parts_(std::move(parts)) {
+  if (parts_.size() > 1) {
+    std::set<std::uint64_t> streams;
+    for (RecordingPart& part : parts_) {
+      part.repeated = !streams.insert(part.stream).second;
+      if (part.file)
+        throw Error({ErrorCode::kFileUnreadable, 0, part.name + " can't be read beside other files of its recording",
+                     "name regular files where there are several", {}});
+    }
+    std::sort(parts_.begin(), parts_.end(), is_before);
+    RecordingPart& first = parts_.front();
+    if (first.number > 1) first.missing_before = first.number - 1;
+  }
+  open(parts_.front());
+}
+
+void RecordingSeries::open(RecordingPart& part) {
+  file_ = part.file ? std::move(part.file) : std::make_unique<RecordingFile>(part.fd.release(), part.name);
+}
+
+bool RecordingSeries::knows_findings() const noexcept {
+  return std::all_of(parts_.begin(), parts_.end(), [](const RecordingPart& part) { return part.knows_findings; });
+}
+
+RecordingDamage RecordingSeries::damage_of(std::size_t part) const noexcept {
+  return part == at_ ? file_->damage() : parts_[part].damage;
+}
+
+RecordingDamage RecordingSeries::damage() const noexcept {
+  RecordingDamage all = file_->damage();
+  for (const RecordingPart& part : parts_) {
+    all.skipped_bytes += part.damage.skipped_bytes;
+    all.skipped_events += part.damage.skipped_events;
+    all.missing_frames += part.damage.missing_frames;
+    if (all.read_error == 0) all.read_error = part.damage.read_error;
+  }
+  return all;
+}
+
+bool RecordingSeries::go_on() {
+  if (!file_->at_end() || !has_next()) return false;
+  RecordingPart& before = parts_[at_];
+  RecordingPart& next = parts_[at_ + 1];
+  next.missing_from_ns = file_->closed_ns();
+  const bool counted = before.number != 0 && next.number != 0;
+  if (counted) next.missing_before = next.number - before.number - 1;
+  const bool knows_end = counted && next.missing_before == 0 && next.previous_frames != 0;
+  next.cut_before =
+      knows_end ? file_->frames() < next.previous_frames : next.missing_before == 0 && file_->damage().truncated;
+  before.damage = file_->damage();
+  before.damage.truncated = next.cut_before;
+  open(next);
+  ++at_;
+  return true;
+}
+
+std::optional<Event> RecordingSeries::loss_before() const {
+  const RecordingPart& part = parts_[at_];
+  if (part.missing_before == 0 && !part.cut_before) return std::nullopt;
+  Loss loss;
+  loss.time_ns = part.begin_ns;
+  loss.cause = "recording_missing_part";
+  loss.count = part.missing_before + (part.cut_before ? 1 : 0);
+  if (part.missing_from_ns != 0) loss.first_ns = part.missing_from_ns;
+  loss.last_ns = part.begin_ns;
+  return Event(std::move(loss));
+}
+
+bool RecordingSeries::takes(const Event& event) {
+  return started_.take(event) && !(event.kind() == EventKind::kSessionEnd && has_next());
+}
+
+Event RecordingSeries::next(Wait wait) {
+  if (parts_.size() == 1) return file_->next(wait);
+  if (!std::exchange(began_, true))
+    if (auto loss = loss_before()) return std::move(*loss);
+  for (;;) {
+    Event event = file_->next(wait);
+    if (event.kind() == EventKind::kNone) {
+      if (!go_on()) return {};
+      if (auto loss = loss_before()) return std::move(*loss);
+    } else if (takes(event)) {
+      return event;
+    }
+  }
+}
+
+RecordingSeries::FrameRest RecordingSeries::next_frame(Wait wait) {
+  if (parts_.size() == 1) return file_->next_frame(wait);
+  if (!std::exchange(began_, true))
+    if (const auto loss = loss_before()) return frame_of(*loss);
+  for (;;) {
+    const FrameRest rest = file_->next_frame(wait);
+    if (rest.frame != nullptr) {
+      const FrameRest kept = without_repeats(rest);
+      if (kept.frame != nullptr) return kept;
+    } else if (!go_on()) {
+      return {};
+    } else if (const auto loss = loss_before()) {
+      return frame_of(*loss);
+    }
+  }
+}
+
+RecordingSeries::FrameRest RecordingSeries::frame_of(const Event& event) {
+  kept_.add(event);
+  return {&kept_.close(), 0};
+}
+
+/// The frame itself, unless something in it is for nobody.
+RecordingSeries::FrameRest RecordingSeries::without_repeats(FrameRest rest) {
+  const ColumnFrame& frame = *rest.frame;
+  EventRows rows;
+  rows.open(frame);
+  std::array<std::size_t, kKinds + 1> row_of_kind{};
+  std::set<std::size_t> left_out;
+  for (std::size_t row = 0; row < frame.rows(); ++row) {
+    const std::size_t place = frame.place_of_row(row);
+    const std::size_t of_kind = row_of_kind[place]++;
+    if (row < rest.first_row || place == kKinds) continue;
+    const EventKind kind = kKindNumbers[place];
+    if (!StartedOnce::follows(kind) && kind != EventKind::kSessionEnd) continue;
+    if (!takes(rows.event(place, of_kind))) left_out.insert(row);
+  }
+  if (left_out.empty()) return rest;
+  rows.open(frame);
+  std::size_t row = 0;
+  for (Event event = rows.next(); event.kind() != EventKind::kNone; event = rows.next()) {
+    row = rows.position() - 1;
+    if (row >= rest.first_row && !left_out.contains(row)) kept_.add(event);
+  }
+  if (rows.refused() != 0) file_->note_refused(rows.refused());
+  if (kept_.empty()) return {};
+  return {&kept_.close(), 0};
+}
+
+std::vector<RecordingSeries> series_of(std::vector<RecordingPart> parts) {
+  std::vector<std::vector<RecordingPart>> sessions;
+  std::map<std::string, std::size_t, std::less<>> known;
+  for (RecordingPart& part : parts) {
+    const auto [found, made] = known.try_emplace(part.host.session_id, sessions.size());
+    // Without an id, nothing says that two are one.
+    if (made || part.host.session_id.empty()) {
+      sessions.emplace_back().push_back(std::move(part));
+    } else {
+      sessions[found->second].push_back(std::move(part));
+    }
+  }
+  std::vector<RecordingSeries> series;
+  series.reserve(sessions.size());
+  for (auto& each : sessions) series.emplace_back(std::move(each));
+  return series;
+}
+
+RecordingSeries only_series_of(std::vector<RecordingPart> parts) {
+  std::vector<RecordingSeries> all = series_of(std::move(parts));
+  if (all.size() == 1) return std::move(all.front());
+  if (all.empty()) throw Error({ErrorCode::kInvalidArgument, 0, "no recording is named", "name its files", {}});
+  throw Error({ErrorCode::kInvalidArgument,
+               0,
+               fmt::format("{} and {} are of different sessions", all[0].name(), all[1].name()),
+               "name one recording, or the files of one",
+               {}});
+}
+
+std::vector<RecordingPart> open_parts(const std::vector<std::filesystem::path>& files) {
+  std::vector<RecordingPart> parts;
+  const auto add = [&](std::unique_ptr<RecordingFile> file) {
+    parts.emplace_back(std::move(file));
+    look_at_begin(parts.back());
+  };
+  for (const std::filesystem::path& file : files) {
+    if (!std::filesystem::is_directory(file)) {
+      add(std::make_unique<RecordingFile>(file));
+      continue;
+    }
+    const std::size_t before = parts.size();
+    for (const std::filesystem::path& each : recordings_in(file))
+      if (auto recording = recording_among_others(each)) add(std::move(recording));
+    if (parts.size() == before)
+      throw Error({ErrorCode::kNotARecording,
+                   0,
+                   fmt::format("the folder {} has no recording", file.string()),
+                   "recordings are made with --record",
+                   {}});
+  }
+  return parts;
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tracer/recording.hpp>
+
+#include "base/unique_fd.hpp"
+#include "stream/event_frames.hpp"
+#include "stream/recording_file.hpp"
+#include "stream/started_once.hpp"
+
+namespace tracer::internal {
+
+/// A file of a recording.
+struct RecordingPart {
+  explicit RecordingPart(std::unique_ptr<RecordingFile> opened);
+
+  std::string name;
+  HostInfo host;
+  std::uint64_t part = 1;
+  std::uint64_t number = 0;           ///< See StreamHeader.
+  std::uint64_t previous_frames = 0;  ///< Likewise.
+  std::uint64_t stream = 0;
+  std::uint64_t begin_ns = 0;  ///< When its first frame was closed, by the boot clock; 0: not looked at, or it has none.
+  bool knows_findings = false;
+  RecordingDamage damage = {};          ///< Final when the next one is read.
+  std::uint64_t missing_before = 0;     ///< So many files are not there, between `missing_from_ns` and `begin_ns`.
+  bool cut_before = false;              ///< The end of the one before it is missing, likewise.
+  std::uint64_t missing_from_ns = 0;
+  bool repeated = false;                ///< Another has the same bytes: not read.
+  std::unique_ptr<RecordingFile> file;  ///< Null: read, or `fd` is open for it.
+  UniqueFd fd;
+};
+
+/// The files of one recording, in their order, as one: what lives where one ends starts once. What a missing file had
+/// is a Loss with the cause "recording_missing_part".
+class RecordingSeries {
+ public:
+  using Wait = RecordingFile::Wait;
+  using FrameRest = RecordingFile::FrameRest;
+
+  /// Those of one session, in any order.
+  explicit RecordingSeries(std::vector<RecordingPart> parts);
+
+  // As those of RecordingFile.
+  Event next(Wait wait);
+  FrameRest next_frame(Wait wait);
+  void note_refused(std::size_t events) noexcept { file_->note_refused(events); }
+  const HostInfo& host() const noexcept { return parts_.front().host; }
+  std::uint64_t part() const noexcept { return parts_.front().part; }
+  /// Of all of them.
+  bool knows_findings() const noexcept;
+  const std::string& name() const noexcept { return parts_[at_].name; }
+  void expect_growth() noexcept { file_->expect_growth(); }
+  /// Of all that was read.
+  RecordingDamage damage() const noexcept;
+
+  /// Of one file, by its place in parts().
+  RecordingDamage damage_of(std::size_t part) const noexcept;
+
+  const std::vector<RecordingPart>& parts() const noexcept { return parts_; }
+
+ private:
+  void open(RecordingPart& part);
+  /// Opens the next one; false: there is none.
+  bool go_on();
+  /// What is missing before the present one.
+  std::optional<Event> loss_before() const;
+  /// The reader gets this event.
+  bool takes(const Event& event);
+  FrameRest without_repeats(FrameRest rest);
+  FrameRest frame_of(const Event& event);
+  bool has_next() const noexcept { return at_ + 1 < parts_.size() && !parts_[at_ + 1].repeated; }
+
+  std::vector<RecordingPart> parts_;  ///< In their order; the repeated ones last.
+  std::size_t at_ = 0;
+  bool began_ = false;
+  std::unique_ptr<RecordingFile> file_;
+  StartedOnce started_;
+  EventFrames kept_;
+};
+
+/// The files, and those of folders that are recordings. Throws what RecordingReader throws.
+std::vector<RecordingPart> open_parts(const std::vector<std::filesystem::path>& files);
+/// The files of one session are one series, at the place of the first.
+std::vector<RecordingSeries> series_of(std::vector<RecordingPart> parts);
+/// Of one session. Throws kInvalidArgument.
+RecordingSeries only_series_of(std::vector<RecordingPart> parts);
+
+/// What is behind a RecordingReader.
+struct RecordingAccess {
+  /// Null: the reader was moved from.
+  static RecordingSeries* series(RecordingReader& reader) noexcept;
+  static RecordingReader reader(RecordingSeries series);
+};
+
+}  // namespace tracer::internal
