@@ -76,4 +76,30 @@ struct Announcement {
   std::chrono::milliseconds expires_after = std::chrono::hours(24);
 };
 
+/// How many tasks a step of a run will have, by its engine's word.
+struct ExpectedTasks {
+  std::string step;
+  std::uint64_t tasks = 0;
+
+  auto operator<=>(const ExpectedTasks&) const = default;
+};
+
+/// A task that waits for its turn in a queue, or the run that it is of. See Session::submit().
+struct Submission {
+  /// Names the task by engine, run_id and task_id, and attempt from the second one on; the run by engine and run_id. Its
+  /// provenance is ignored: every field is kAnnounced.
+  Context context = {};
+  Requested requested = {};
+  std::vector<ExpectedTasks> expected = {};  ///< Of a run. Empty: not known.
+  /// Counts from now; not negative. A task that waits longer is forgotten, with the state "expired".
+  std::chrono::milliseconds expires_after = std::chrono::hours(24 * 30);
+};
+
+/// What became of a submitted task, by its engine's word.
+struct Withdrawal {
+  Key key = {};                    ///< A task_key, or the run_key of all that is still queued of a run.
+  std::string outcome = "unknown";  ///< "succeeded", "failed", "cached", "aborted" or "unknown".
+  std::optional<std::int32_t> exit_code = {};
+};
+
 }  // namespace tracer

@@ -285,7 +285,7 @@ struct TypeList {};
 using EventTypes = TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample,
                             SnapshotEnd, Loss, SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange,
                             OwnWork, OomKill, FileUse, Connection, DeviceSample, ContainerStart, ContainerFinish,
-                            Finding, SyscallUse, GpuSample, GpuUse, HostSample>;
+                            Finding, SyscallUse, GpuSample, GpuUse, HostSample, TaskSubmit>;
 
 template <class E, class List>
 inline constexpr bool kIsIn = false;

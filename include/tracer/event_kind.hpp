@@ -29,6 +29,7 @@ enum class EventKind : std::uint16_t {
   kTaskStart = 112,
   kTaskFinish = 113,
   kContextChange = 114,
+  kTaskSubmit = 115,
   kFileUse = 200,
   kConnection = 300,
   kOomKill = 400,

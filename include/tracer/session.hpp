@@ -186,6 +186,15 @@ class TRACER_EXPORT Session {
   /// matches everything, an empty context, more than 64 KiB or 64 labels), kFilterNamesNothing (the process is gone),
   /// kPermission (without root: another user's folder or process).
   void announce(const Announcement& announcement);
+  /// Reports a task that waits for its turn, or a run with what is expected of it; returns its key. A process that an
+  /// announcement or a rule puts into the task starts it: TaskStart::submitted_ns. Submitting it again replaces its
+  /// context and requests, and keeps its time. TaskSubmit events report what becomes of it. Throws Error:
+  /// kInvalidArgument (no engine, run_id and task_id; more than 64 KiB), and by a service kServiceRefused,
+  /// kServiceVersion from one that is older than this request. Any thread.
+  Key submit(const Submission& submission);
+  /// Reports that a submitted task is over: nothing of it is kept, nor of its announcements. Does nothing for a key that
+  /// is not known. Throws Error(kInvalidArgument) for another outcome. Any thread.
+  void withdraw(const Withdrawal& withdrawal);
 
   /// Readable when poll() has something to do, timers included: the caller needs no timeout. Owned by the session;
   /// never -1.

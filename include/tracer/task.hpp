@@ -71,7 +71,23 @@ struct TaskStart {
   std::shared_ptr<const Context> context = Process::no_context();  ///< Never null.
   std::uint32_t pid = 0;                                           ///< The leader's.
   std::uint64_t start_ns = 0;
-  Requested requested;  ///< From its announcement.
+  Requested requested;                             ///< From its announcement.
+  std::optional<std::uint64_t> submitted_ns = {};  ///< When it was submitted; absent: that was not reported.
+};
+
+/// A task that was submitted, or a run, and what became of it, by the word of Session::submit() and withdraw().
+struct TaskSubmit {
+  static constexpr EventKind kKind = EventKind::kTaskSubmit;
+  std::uint64_t time_ns = 0;
+  std::shared_ptr<const Context> context = Process::no_context();  ///< Never null; with the keys of the run and task.
+  /// "submitted"; "started": a process of it has begun here; "started_elsewhere": it was announced, and no process here
+  /// belongs to it; "ended_elsewhere": it ran, but not here; "withdrawn": it is over, or never ran; "expired".
+  std::string state;
+  std::uint64_t submitted_ns = 0;
+  std::optional<std::string> outcome = {};  ///< With "ended_elsewhere" and "withdrawn": as Withdrawal::outcome.
+  std::optional<std::int32_t> exit_code = {};
+  Requested requested = {};
+  std::vector<ExpectedTasks> expected = {};  ///< Of a run.
 };
 
 /// The leader has ended, no process lives in the task, and no thread label of it is open anymore; if a label is open at

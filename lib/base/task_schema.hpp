@@ -75,7 +75,25 @@ struct Schema<TaskStart> {
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &TaskStart::time_ns, Unit::kNs), group(2, "context", &TaskStart::context, Shape::kNested),
       field(3, "pid", &TaskStart::pid), field(4, "start_ns", &TaskStart::start_ns, Unit::kNs),
-      group(5, "requested", &TaskStart::requested, Shape::kNested));
+      group(5, "requested", &TaskStart::requested, Shape::kNested),
+      field(6, "submitted_ns", &TaskStart::submitted_ns, Unit::kNs));
+};
+
+template <>
+struct Schema<ExpectedTasks> {
+  static constexpr auto fields =
+      std::tuple(field(1, "step", &ExpectedTasks::step), field(2, "tasks", &ExpectedTasks::tasks, Unit::kCount));
+};
+
+template <>
+struct Schema<TaskSubmit> {
+  static constexpr std::string_view kName = "task_submit";
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &TaskSubmit::time_ns, Unit::kNs), group(2, "context", &TaskSubmit::context, Shape::kNested),
+      field(3, "state", &TaskSubmit::state), field(4, "submitted_ns", &TaskSubmit::submitted_ns, Unit::kNs),
+      field(5, "outcome", &TaskSubmit::outcome), field(6, "exit_code", &TaskSubmit::exit_code),
+      group(7, "requested", &TaskSubmit::requested, Shape::kNested),
+      group(8, "expected", &TaskSubmit::expected, Shape::kNested));
 };
 
 template <>

@@ -211,6 +211,8 @@ void AnnouncedScopes::say(Scope& scope, const Context& context, const Requested&
       of_run.pipeline = std::exchange(own.pipeline, std::nullopt);
       of_run.run = std::exchange(own.run, std::nullopt);
       of_run.run_id = std::exchange(own.run_id, std::nullopt);
+      // With its id, it makes the key: as that of a submission.
+      if (of_run.run_id && !run->said.engine) of_run.engine = own.engine;
       stamp(of_run, Provenance::kAnnounced);
       overlay(run->said, of_run);
       if (context.owner_uid) run->said.owner_uid = context.owner_uid;

@@ -2,6 +2,7 @@
 #include "context/announcements.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <msgpack.hpp>
@@ -81,7 +82,9 @@ std::string packed(const Context& context, const Requested& requested) {
   return {buffer.data(), buffer.size()};
 }
 
-Context Announcements::Known::context() const {
+Context Announcements::Known::context() const { return context_in(packed); }
+
+Context context_in(const std::string& packed) {
   Context context;
   unpack(packed, [&](std::uint8_t number, const msgpack::object& value) {
     if (number == kAttempt) {
@@ -191,6 +194,21 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
   }
   ++epoch_;
   return true;
+}
+
+void Announcements::remove(const AnnouncementName& name) {
+  const auto [begin, end] = known_.equal_range(name.key);
+  const auto known = std::find_if(begin, end, [&](const auto& one) { return one.second.uid == name.uid; });
+  if (known != end) {
+    --count_of(name.key.front());
+    shares_.give_back(known->second.cost);
+    known_.erase(known);
+  }
+  for (auto each = below_.begin(); each != below_.end();) {
+    const bool is_it = each->second.key == name.key && each->second.known.uid == name.uid;
+    if (is_it) shares_.give_back(each->second.known.cost);
+    each = is_it ? below_.erase(each) : std::next(each);
+  }
 }
 
 bool Announcements::refuse(const Known& known) {

@@ -44,6 +44,13 @@ struct Announced {
 };
 
 std::string packed(const Context& context, const Requested& requested);
+Context context_in(const std::string& packed);
+
+/// One announcement among those that there are.
+struct AnnouncementName {
+  uid_t uid = 0;
+  std::string key = {};
+};
 
 /// The folder by which it was judged whether the caller may announce a work directory. What its path leads to may be
 /// another by now.
@@ -101,6 +108,8 @@ class Announcements {
   bool any_below() const noexcept { return !below_.empty(); }
   bool any_of_labels() const noexcept { return has('l'); }
 
+  /// Its task is over.
+  void remove(const AnnouncementName& name);
   /// The process has ended; what named it alone is of no use any more.
   void ended(const Process& process);
   /// Drops those whose time is over, unless the scope that they were said of lives.

@@ -74,6 +74,7 @@ class Correlator {
   AnnouncementShares& announcement_shares() noexcept { return resolver_.announcement_shares(); }
   /// From now on, and of what lives already; its cost was taken of the shares. False: there are too many.
   bool announce(Announced announced, std::uint64_t now_ns) { return resolver_.announce(std::move(announced), now_ns); }
+  void remove_announcement(const AnnouncementName& name) { resolver_.announcements().remove(name); }
   void expire_announcements(std::uint64_t now_ns) { resolver_.announcements().expire(now_ns); }
   const Announcements& announcements() const noexcept { return resolver_.announcements(); }
 

@@ -52,6 +52,16 @@ struct AnnounceRequest {
   Announcement announcement;
 };
 
+struct SubmitRequest {
+  static constexpr std::string_view kName = "submit";
+  Submission submission;
+};
+
+struct WithdrawRequest {
+  static constexpr std::string_view kName = "withdraw";
+  Withdrawal withdrawal;
+};
+
 struct AttachRequest {
   static constexpr std::string_view kName = "attach";
   pid_t pid = 0;
@@ -140,7 +150,7 @@ struct SubscribeRequest {
 };
 
 using Request =
-    std::variant<HelloRequest, AnnounceRequest, AttachRequest, LabelRequest, EndLabelRequest, ResumeLabelRequest,
+    std::variant<HelloRequest, AnnounceRequest, SubmitRequest, WithdrawRequest, AttachRequest, LabelRequest, EndLabelRequest, ResumeLabelRequest,
                  UnlabelRequest, OwnWorkRequest, TotalsRequest, StatisticsRequest, StatusRequest, SnapshotRequest,
                  StateRequest, FindingsRequest, HistoryRequest, FlushRequest, SubscribeRequest>;
 
@@ -161,6 +171,11 @@ struct HelloReply {
 
 struct LabelReply {
   std::uint64_t label = 0;
+};
+
+struct SubmitReply {
+  Key key = {};
+  bool is_task = false;
 };
 
 struct TotalsReply {
@@ -213,6 +228,7 @@ std::string families_text(const std::vector<FamilyState>& families);
 /// One line with its end: {"ok":true}.
 std::string ok_line();
 std::string to_line(const HelloReply& reply);
+std::string to_line(const SubmitReply& reply);
 std::string to_line(const LabelReply& reply);
 std::string to_line(const TotalsReply& reply);
 std::string to_line(const StatisticsReply& reply);
@@ -231,6 +247,7 @@ std::string refusal_line(const Error& error);
 /// What a client gets. All throw the service's own Error for a refusal; Error(kServiceRefused) if the line is no reply.
 void expect_ok(std::string_view line);
 HelloReply hello_from(std::string_view line);
+Key submitted_from(std::string_view line);
 LabelReply label_from(std::string_view line);
 TotalsReply totals_from(std::string_view line);
 StatisticsReply statistics_from(std::string_view line);

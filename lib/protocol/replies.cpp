@@ -182,6 +182,19 @@ HelloReply hello_from(std::string_view line) {
 
 void expect_ok(std::string_view line) { static_cast<void>(accepted(line)); }
 
+std::string to_line(const SubmitReply& reply) {
+  JsonOut object = ok();
+  object[reply.is_task ? "task_key" : "run_key"] = to_string(reply.key);
+  return line_of(object);
+}
+
+Key submitted_from(std::string_view line) {
+  const Json object = accepted(line);
+  Key key{};
+  require_key(object, object.contains("task_key") ? "task_key" : "run_key", key);
+  return key;
+}
+
 std::string to_line(const LabelReply& reply) {
   JsonOut object = ok();
   object["label"] = reply.label;

@@ -97,6 +97,14 @@ JsonOut object_of_key(const BelowProcess& key) {
 /// The field `expires_after_s` of a request.
 constexpr std::uint64_t kLongestExpiryS = 100ull * 365 * 24 * 3600;
 
+std::chrono::milliseconds expiry_in(const Json& object, std::chrono::milliseconds otherwise) {
+  std::optional<std::uint64_t> expires_after_s;
+  read_key(object, "expires_after_s", expires_after_s);
+  if (!expires_after_s) return otherwise;
+  if (*expires_after_s > kLongestExpiryS) refuse_value("expires_after_s", "a number of seconds of at most 100 years");
+  return std::chrono::seconds(*expires_after_s);
+}
+
 void read_request(const Json& object, HelloRequest& request) { read_key(object, "version", request.version); }
 void read_request(const Json& object, AnnounceRequest& request) {
   const auto key = object.find("key");
@@ -105,11 +113,32 @@ void read_request(const Json& object, AnnounceRequest& request) {
   announcement.key = key_from_json(*key);
   announcement.context = given_context(object);
   read_key(object, "requested", announcement.requested);
-  std::optional<std::uint64_t> expires_after_s;
-  read_key(object, "expires_after_s", expires_after_s);
-  if (!expires_after_s) return;
-  if (*expires_after_s > kLongestExpiryS) refuse_value("expires_after_s", "a number of seconds of at most 100 years");
-  announcement.expires_after = std::chrono::seconds(*expires_after_s);
+  announcement.expires_after = expiry_in(object, announcement.expires_after);
+}
+void read_request(const Json& object, SubmitRequest& request) {
+  Submission& submission = request.submission;
+  submission.context = given_context(object);
+  read_key(object, "requested", submission.requested);
+  submission.expires_after = expiry_in(object, submission.expires_after);
+  const auto expected = object.find("expected");
+  if (expected == object.end() || expected->is_null()) return;
+  if (!expected->is_object()) refuse_value("expected", "an object of steps and numbers");
+  for (const auto& [step, tasks] : expected->items()) {
+    std::uint64_t count = 0;
+    require_key(*expected, step.c_str(), count);
+    submission.expected.push_back({step, count});
+  }
+}
+void read_request(const Json& object, WithdrawRequest& request) {
+  Withdrawal& withdrawal = request.withdrawal;
+  std::optional<Key> task_key;
+  std::optional<Key> run_key;
+  read_key(object, "task_key", task_key);
+  read_key(object, "run_key", run_key);
+  if (task_key.has_value() == run_key.has_value()) refuse_line("one of \"task_key\" and \"run_key\" is wanted");
+  withdrawal.key = task_key ? *task_key : *run_key;
+  require_key(object, "state", withdrawal.outcome);
+  read_key(object, "exit_code", withdrawal.exit_code);
 }
 void read_request(const Json& object, AttachRequest& request) {
   require_key(object, "pid", request.pid);
@@ -172,6 +201,19 @@ void put_request(JsonOut& object, const AnnounceRequest& request) {
     object["requested"] = std::move(requested);
   // Rounded up: it must not expire before its time.
   object["expires_after_s"] = std::chrono::ceil<std::chrono::seconds>(announcement.expires_after).count();
+}
+void put_request(JsonOut& object, const SubmitRequest& request) {
+  const Submission& submission = request.submission;
+  object["context"] = object_of_given(submission.context);
+  if (JsonOut requested = object_of(submission.requested); !requested.empty())
+    object["requested"] = std::move(requested);
+  for (const ExpectedTasks& each : submission.expected) object["expected"][each.step] = each.tasks;
+  object["expires_after_s"] = std::chrono::ceil<std::chrono::seconds>(submission.expires_after).count();
+}
+void put_request(JsonOut& object, const WithdrawRequest& request) {
+  object["task_key"] = to_string(request.withdrawal.key);
+  object["state"] = request.withdrawal.outcome;
+  put_key(object, "exit_code", request.withdrawal.exit_code);
 }
 void put_request(JsonOut& object, const AttachRequest& request) {
   object["pid"] = request.pid;

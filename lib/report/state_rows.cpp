@@ -159,7 +159,7 @@ void StateRows::close_left() {
     const auto known = scopes_.find(id);
     if (known == scopes_.end()) continue;
     StateRow& row = known->second;
-    if (row.scope->started || !row.living.empty() || !row.folded.empty()) continue;
+    if (row.scope->started || !row.living.empty() || !row.folded.empty() || !row.waits.empty()) continue;
     if (row.tasks && !row.tasks->open().empty()) continue;
     if (!row.tasks) {
       row.finished = true;
@@ -424,6 +424,37 @@ void StateRows::failed(const FailureOrigin& failure) {
   changed(*row);
 }
 
+void StateRows::submitted(const TaskSubmit& submit) {
+  if (!submit.context->task_key) return expect(submit);
+  StateRow* const row = task_row(submit.context);
+  if (row == nullptr) return;
+  changed(*row);
+  row->submitted_ns = submit.submitted_ns;
+  row->sums.row.requested = submit.requested;
+  const bool begins = submit.state == "started" || submit.state == "started_elsewhere";
+  if (begins) row->queued_ns = submit.time_ns - std::min(submit.time_ns, submit.submitted_ns);
+  row->outcome = submit.outcome;
+  if (row->scope->started) return row->waits.clear();
+  row->waits = submit.state;
+  if (begins || submit.state == "submitted") return;
+  row->finished = true;
+  book_.finish(row->scope, row->context->owner_uid);
+  close(*row);
+}
+
+void StateRows::expect(const TaskSubmit& submit) {
+  StateRow* const run = scope_row(submit.context, true);
+  if (run == nullptr) return;
+  run->waits = submit.state == "submitted" ? submit.state : "";
+  if (run->waits.empty()) left_.insert(run->scope->id);
+  for (const ExpectedTasks& each : submit.expected) {
+    StateRow* const step = step_row(*run, each.step);
+    if (step == nullptr) continue;
+    step->expected = each.tasks;
+    changed(*step);
+  }
+}
+
 void StateRows::add(const Event& event) {
   last_ns = std::max(last_ns, event.time_ns());
   switch (event.kind()) {
@@ -446,9 +477,13 @@ void StateRows::add(const Event& event) {
     case EventKind::kRunStart: began(*event.get_if<RunStart>(), true); return;
     case EventKind::kTaskStart: {
       const auto& start = *event.get_if<TaskStart>();
-      if (StateRow* const row = began(start, false)) row->sums.row.requested = start.requested;
+      StateRow* const row = began(start, false);
+      if (row == nullptr) return;
+      row->sums.row.requested = start.requested;
+      row->waits.clear();
       return;
     }
+    case EventKind::kTaskSubmit: return submitted(*event.get_if<TaskSubmit>());
     case EventKind::kRunFinish: finished(*event.get_if<RunFinish>(), true); return;
     case EventKind::kTaskFinish: {
       const auto& finish = *event.get_if<TaskFinish>();

@@ -101,6 +101,8 @@ class StateRows {
   void close(StateRow& task);
   void open(StateRow& task);
   void close_left();
+  void submitted(const TaskSubmit& submit);
+  void expect(const TaskSubmit& submit);
   void keep(StateRow& row, std::shared_ptr<const Context> context);
   void changed(StateRow& row);
   void note_gone(const StateRow& row);

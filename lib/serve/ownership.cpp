@@ -181,6 +181,8 @@ Owner Ownership::of(const E& event) {
     const Owner owner = owner_of_task(*event.context, event.pid, event.start_ns);
     finished(event.pid, event.start_ns);
     return owner;
+  } else if constexpr (std::same_as<E, TaskSubmit>) {
+    return event.context->owner_uid ? owner_of_user(*event.context->owner_uid) : kRoots;
   } else if constexpr (std::same_as<E, ContextChange>) {
     const Owner before = owner_of_task(*event.before, event.pid.value_or(0), event.start_ns.value_or(0));
     const Owner after = owner_of_task(*event.after, event.pid.value_or(0), event.start_ns.value_or(0));

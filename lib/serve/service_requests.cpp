@@ -33,7 +33,8 @@ enum class Right : std::uint8_t {
 /// The one table of rights.
 template <class R>
 constexpr Right right_of() {
-  if constexpr (std::same_as<R, AnnounceRequest> || std::same_as<R, AttachRequest> || std::same_as<R, LabelRequest> ||
+  if constexpr (std::same_as<R, AnnounceRequest> || std::same_as<R, SubmitRequest> ||
+                std::same_as<R, WithdrawRequest> || std::same_as<R, AttachRequest> || std::same_as<R, LabelRequest> ||
                 std::same_as<R, EndLabelRequest> || std::same_as<R, ResumeLabelRequest> ||
                 std::same_as<R, UnlabelRequest> || std::same_as<R, OwnWorkRequest>) {
     return Right::kOwn;
@@ -122,6 +123,13 @@ void Service::answer_one(Connection& connection, const R& request) {
       if (keeping) keeping->said().announced(announcement, peer.caller());
       return [](Connection*) { return ok_line(); };
     });
+  } else if constexpr (std::same_as<R, SubmitRequest>) {
+    // Nobody else's: its key has the user in it.
+    const Key key = reader->submit(request.submission, peer.caller());
+    reply(connection, to_line(SubmitReply{key, request.submission.context.task_id.has_value()}));
+  } else if constexpr (std::same_as<R, WithdrawRequest>) {
+    reader->withdraw(request.withdrawal, peer.caller());
+    reply(connection, ok_line());
   } else if constexpr (std::same_as<R, AttachRequest>) {
     if (request.stream) hub_.require_stream(sight, *request.stream);
     ask(connection, Workers::Kind::kSession,

@@ -48,6 +48,25 @@ void Pipeline::announce(Announced announced, const std::optional<AnnouncementLim
   any_announced_.store(true, std::memory_order_release);
 }
 
+std::optional<uid_t> Pipeline::owner_in_keys(uid_t uid) const {
+  return user_ids_ ? std::optional(user_ids_->owner_of(uid)) : std::nullopt;
+}
+
+Key Pipeline::submit(const Submission& submission, const Caller& caller) {
+  Submitted submitted = checked(submission, caller, key_origin_, owner_in_keys(caller.uid));
+  const Key key = submitted.key();
+  const std::lock_guard lock(announced_mutex_);
+  submitted_.push_back(std::move(submitted));
+  any_announced_.store(true, std::memory_order_release);
+  return key;
+}
+
+void Pipeline::withdraw(const Withdrawal& withdrawal, uid_t uid, std::uint64_t position) {
+  check(withdrawal);
+  const std::lock_guard lock(announced_mutex_);
+  withdrawn_.push_back({withdrawal, uid, position});
+}
+
 void Pipeline::label_opens(const std::shared_ptr<const Context>& labels) {
   if (!labels) return;
   const std::lock_guard lock(announced_mutex_);
@@ -83,6 +102,51 @@ void Pipeline::came_to(std::uint64_t position) {
     });
   }
   for (const auto& labels : over) correlator_.label_ended(labels, boot_time_ns(), batch_);
+  withdraw_up_to(position);
+}
+
+void Pipeline::withdraw_up_to(std::uint64_t position) {
+  std::vector<Withdrawn> over;
+  {
+    const std::lock_guard lock(announced_mutex_);
+    const auto first_of_others = std::stable_partition(
+        withdrawn_.begin(), withdrawn_.end(), [&](const Withdrawn& each) { return each.position <= position; });
+    over.assign(std::make_move_iterator(withdrawn_.begin()), std::make_move_iterator(first_of_others));
+    withdrawn_.erase(withdrawn_.begin(), first_of_others);
+  }
+  if (!over.empty()) note_started();
+  for (const Withdrawn& each : over)
+    for (const AnnouncementName& name : submissions_.withdraw(each.withdrawal, each.uid, boot_time_ns(), batch_))
+      correlator_.remove_announcement(name);
+}
+
+void Pipeline::note_announced(const Announced& announced, std::uint64_t now_ns) {
+  if (submissions_.empty()) return;
+  Context context = context_in(announced.packed);
+  if (!context.engine || !context.run_id || !context.task_id) return;
+  const auto owner = owner_in_keys(context.owner_uid.value_or(announced.uid));
+  set_run_key(context, key_origin_, owner);
+  set_task_key(context, key_origin_, owner);
+  submissions_.announced(*context.task_key, announced.key, announced.uid, now_ns);
+}
+
+/// Tasks that were submitted, and have begun by now.
+void Pipeline::note_started() {
+  if (submissions_.empty()) return;
+  std::vector<Event> started;
+  for (std::size_t at = started_up_to_; at < batch_.size(); ++at) {
+    started.clear();
+    if (const auto* start = batch_[at].get_if<TaskStart>()) {
+      TaskStart said = *start;
+      said.submitted_ns = submissions_.started(*said.context, said.time_ns, started);
+      if (said.submitted_ns) batch_[at] = Event(std::move(said));
+    } else if (const auto* change = batch_[at].get_if<ContextChange>()) {
+      if (!change->pid && change->old_task_key) submissions_.started(*change->after, change->time_ns, started);
+    }
+    batch_.insert(batch_.begin() + static_cast<std::ptrdiff_t>(at) + 1, started.begin(), started.end());
+    at += started.size();
+  }
+  started_up_to_ = batch_.size();
 }
 
 bool Pipeline::end_processes() {
@@ -101,18 +165,22 @@ void Pipeline::stop(Family family) { correlator_.stop(family, boot_time_ns(), ba
 void Pipeline::take_announced() {
   if (!any_announced_.load(std::memory_order_acquire)) return;
   std::vector<Announced> taken;
+  std::vector<Submitted> submitted;
   std::vector<std::shared_ptr<const Context>> opened;
   std::vector<ReportedWork> worked;
   {
     const std::lock_guard lock(announced_mutex_);
     taken.swap(announced_);
+    submitted.swap(submitted_);
     opened.swap(opened_labels_);
     worked.swap(own_work_);
     any_announced_.store(false, std::memory_order_relaxed);
   }
   for (const auto& labels : opened) correlator_.label_opened(labels);
   for (ReportedWork& each : worked) correlator_.own_work(each.labels, each.pid, std::move(each.work), batch_);
+  for (Submitted& each : submitted) submissions_.submit(std::move(each), batch_);
   const std::uint64_t now_ns = boot_time_ns();
+  for (const Announced& each : taken) note_announced(each, now_ns);
   for (Announced& each : taken)
     if (!correlator_.announce(std::move(each), now_ns)) announcements_refused_.add(1);
 }
@@ -120,6 +188,7 @@ void Pipeline::take_announced() {
 void Pipeline::expire_announcements() {
   take_announced();
   correlator_.expire_announcements(boot_time_ns());
+  if (!submissions_.empty()) submissions_.look(boot_time_ns(), batch_);
 }
 
 void Pipeline::take_over(const std::vector<LeftProcess>& processes, std::uint64_t exits) {
@@ -204,6 +273,8 @@ void Pipeline::snapshot_end(std::uint64_t time_ns) {
 
 std::vector<Event> Pipeline::take_batch(std::vector<Event> room) {
   room.clear();
+  note_started();
+  started_up_to_ = 0;
   if (!insight_) return hidden(std::exchange(batch_, std::move(room)));
   for (Event& event : batch_) {
     try {

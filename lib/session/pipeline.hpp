@@ -15,6 +15,8 @@
 #include <tracer/event.hpp>
 
 #include "base/counter.hpp"
+#include "base/user_ids.hpp"
+#include "context/submissions.hpp"
 #include "correlate/correlator.hpp"
 #include "correlate/hashed_names.hpp"
 #include "correlate/replay_filter.hpp"
@@ -35,7 +37,9 @@ class Pipeline final : public Feed {
   Pipeline(Correlator::Rules rules, const Filter& filter, bool kernel_helps, std::size_t max_processes,
            HostQuestions* host, std::unique_ptr<Insight> insight, std::unique_ptr<Followed> followed,
            std::unique_ptr<HashedNames> names)
-      : correlator_(std::move(rules), FilterEvaluator(filter, kernel_helps), max_processes, host),
+      : key_origin_(rules.key_origin),
+        submissions_(rules.accounts),
+        correlator_(std::move(rules), FilterEvaluator(filter, kernel_helps), max_processes, host),
         replay_filter_(FilterEvaluator(filter, false, followed == nullptr), max_processes),
         insight_(std::move(insight)),
         followed_(std::move(followed)),
@@ -50,6 +54,7 @@ class Pipeline final : public Feed {
 
   /// With what reads the source.
   void use(const UserIds& user_ids) {
+    user_ids_ = user_ids;
     correlator_.use(user_ids);
     if (insight_) insight_->use(user_ids);
   }
@@ -78,6 +83,10 @@ class Pipeline final : public Feed {
   /// patterns below one process.
   void announce(Announced announced, const std::optional<AnnouncementLimit>& limit = {});
   void expire_announcements();
+  /// From any thread. Throws Error(kInvalidArgument). Returns its key.
+  Key submit(const Submission& submission, const Caller& caller);
+  /// Likewise. All records of what is over are before that position of the source.
+  void withdraw(const Withdrawal& withdrawal, uid_t uid, std::uint64_t position);
   /// From any thread. Somebody may be labeled so from now on. Null: these are no labels.
   void label_opens(const std::shared_ptr<const Context>& labels);
   /// Likewise. All that was labeled so by this label is before that position of the source.
@@ -132,6 +141,12 @@ class Pipeline final : public Feed {
     std::uint64_t position = 0;
   };
 
+  struct Withdrawn {
+    Withdrawal withdrawal;
+    uid_t uid = 0;
+    std::uint64_t position = 0;
+  };
+
   struct ReportedWork {
     std::shared_ptr<const Context> labels;
     pid_t pid = 0;
@@ -140,14 +155,25 @@ class Pipeline final : public Feed {
 
   void note_begun(const Record& record);
   void take_announced();
+  void withdraw_up_to(std::uint64_t position);
+  /// Of the session's users, in keys; absent: it has one.
+  std::optional<uid_t> owner_in_keys(uid_t uid) const;
+  /// The task that is submitted by these words, if one is.
+  void note_announced(const Announced& announced, std::uint64_t now_ns);
+  void note_started();
   std::vector<Event> hidden(std::vector<Event> events);
   /// Of those that were added since.
   void count_from(std::size_t first);
 
+  const KeyOrigin key_origin_;
+  std::optional<UserIds> user_ids_;  ///< Absent: the session serves one user.
+  Submissions submissions_;
   Correlator correlator_;
   std::atomic<bool> any_announced_{false};
   std::mutex announced_mutex_;
   std::vector<Announced> announced_;                           ///< Not taken yet.
+  std::vector<Submitted> submitted_;                           ///< Likewise.
+  std::vector<Withdrawn> withdrawn_;                           ///< Of which records may still come.
   std::vector<std::shared_ptr<const Context>> opened_labels_;  ///< Likewise.
   std::vector<ReportedWork> own_work_;                         ///< Likewise.
   std::vector<EndedLabel> ended_labels_;                       ///< Of which records may still come.
@@ -158,6 +184,7 @@ class Pipeline final : public Feed {
   const std::unique_ptr<Followed> followed_;
   const std::unique_ptr<HashedNames> names_;
   std::vector<Event> batch_;
+  std::size_t started_up_to_ = 0;  ///< Of the batch: see note_started().
   Snapshot snapshot_ = Snapshot::kNone;
   Correlator::Folding folding_ = Correlator::Folding::kNone;
   std::unordered_set<std::uint32_t> begun_;  ///< Pids of what began since take_begun(), and lives.

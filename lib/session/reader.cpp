@@ -521,6 +521,19 @@ void Reader::announce(const Announcement& announcement, const Caller& caller, co
   pipeline_.announce(std::move(announced), limit);
 }
 
+Key Reader::submit(const Submission& submission, const Caller& caller) {
+  if (desk_ != nullptr) return desk_->submit(submission);
+  const Key key = pipeline_.submit(submission, caller);
+  if (state_.load() != State::kFinished) housekeeper_.wake();
+  return key;
+}
+
+void Reader::withdraw(const Withdrawal& withdrawal, const Caller& caller) {
+  if (desk_ != nullptr) return desk_->withdraw(withdrawal);
+  pipeline_.withdraw(withdrawal, caller.uid, source_->end_position());
+  if (state_.load() != State::kFinished) housekeeper_.wake();
+}
+
 std::vector<ProcessSample> Reader::living_at_desk() {
   // Which of them are followed is known of those whose beginning has come.
   source_->settle(kLongestCatchUp);

@@ -144,6 +144,14 @@ void Session::announce(const Announcement& announcement) {
   said.context.owner_uid.reset();
   impl_->reader->announce(said, internal::this_caller());
 }
+Key Session::submit(const Submission& submission) {
+  Submission said = submission;
+  said.context.owner_uid.reset();
+  return impl_->reader->submit(said, internal::this_caller());
+}
+void Session::withdraw(const Withdrawal& withdrawal) {
+  impl_->reader->withdraw(withdrawal, internal::this_caller());
+}
 int Session::fd() const noexcept { return impl_->reader->fd(); }
 std::size_t Session::poll(std::chrono::milliseconds timeout) {
   const auto reader = impl_->reader;  // Likewise.

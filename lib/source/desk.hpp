@@ -25,6 +25,8 @@ class Desk {
   /// These throw Error, as the methods of Session do.
   virtual void track(pid_t pid, const Context& context, TrackAs as) = 0;
   virtual void announce(const Announcement& announcement, const Caller& caller) = 0;
+  virtual Key submit(const Submission& submission) = 0;
+  virtual void withdraw(const Withdrawal& withdrawal) = 0;
   /// For the caller's thread. Returns the serial of the label.
   virtual std::uint64_t open_label(const Context& context, const Caller& caller) = 0;
   virtual void close_label(std::uint64_t serial) noexcept = 0;

@@ -230,6 +230,21 @@ Announcement announcement_of(const tracer_announcement& given) {
   return announcement;
 }
 
+Submission submission_of(const tracer_submission& given) {
+  Submission submission{context_of(given.context)};
+  submission.requested.millicpus = unless_0(given.requested_millicpus);
+  submission.requested.memory_bytes = unless_0(given.requested_memory_bytes);
+  submission.requested.time_ns = unless_0(given.requested_time_ns);
+  submission.requested.container = optional_text(given.requested_container, "submission->requested_container");
+  submission.requested.tag = optional_text(given.requested_tag, "submission->requested_tag");
+  if (given.expected_count != 0) need(given.expected, "submission->expected");
+  for (std::size_t i = 0; i < given.expected_count; ++i)
+    submission.expected.push_back({text_or_empty(given.expected[i].step, "a step of submission->expected"),
+                                   given.expected[i].tasks});
+  if (given.expires_after_ms != 0) submission.expires_after = std::chrono::milliseconds(given.expires_after_ms);
+  return submission;
+}
+
 QueueOptions queue_options(const tracer_queue_options& given) {
   QueueOptions options;
   static_cast<void>(flag(given.apart, "options->apart"));

@@ -121,6 +121,25 @@ tracer_status tracer_session_announce(tracer_session* session, const tracer_anno
   });
 }
 
+tracer_status tracer_session_submit(tracer_session* session, const tracer_submission* submission, uint64_t* key,
+                                    tracer_error* error) {
+  return guard(error, [&] {
+    Session& running = need_own(session, "session").state->running();
+    const Key made = running.submit(submission_of(take(submission, "submission")));
+    if (key != nullptr) *key = static_cast<std::uint64_t>(made);
+  });
+}
+
+tracer_status tracer_session_withdraw(tracer_session* session, uint64_t key, tracer_string outcome,
+                                      const int32_t* exit_code, tracer_error* error) {
+  return guard(error, [&] {
+    Session& running = need_own(session, "session").state->running();
+    Withdrawal withdrawal{Key{key}, text_or_empty(outcome, "outcome")};
+    if (exit_code != nullptr) withdrawal.exit_code = *exit_code;
+    running.withdraw(withdrawal);
+  });
+}
+
 namespace {
 
 std::vector<std::string> texts_of(const tracer_string* given, std::size_t count, const char* name) {

@@ -101,6 +101,7 @@ SessionOptions session_options(const tracer_session_options& given);
 std::function<void(std::exception_ptr)> on_error_of(std::shared_ptr<const ErrorHandler> handler);
 Context context_of(const tracer_context* given);
 Announcement announcement_of(const tracer_announcement& given);
+Submission submission_of(const tracer_submission& given);
 QueueOptions queue_options(const tracer_queue_options& given);
 
 }  // namespace tracer::c

@@ -26,6 +26,7 @@ TRACER_FIRST_SIZE(tracer_event_flat, cause);
 TRACER_FIRST_SIZE(tracer_context, reserved);
 TRACER_FIRST_SIZE(tracer_filter_rule, context);
 TRACER_FIRST_SIZE(tracer_announcement, expires_after_ms);
+TRACER_FIRST_SIZE(tracer_submission, expires_after_ms);
 TRACER_FIRST_SIZE(tracer_session_options, on_error_destroy);
 TRACER_FIRST_SIZE(tracer_queue_options, wait_when_full);
 TRACER_FIRST_SIZE(tracer_state_query, field_count);

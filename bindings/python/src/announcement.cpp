@@ -53,15 +53,27 @@ Requested requested_of(const py::object& fields) {
   return requested;
 }
 
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  constexpr double kMost = 1e9;
+  // What is no number is no time.
+  const double known = seconds >= 0.0 ? std::min(seconds, kMost) : 0.0;
+  return std::chrono::milliseconds(static_cast<std::int64_t>(known * 1e3));
+}
+
 }  // namespace
 
 Announcement announcement_of(const std::string& key, const py::object& value, const py::object& context,
                              const py::object& requested, double expires_after_s) {
-  constexpr double kMost = 1e9;
-  // What is no number is no time.
-  const double expires = expires_after_s >= 0.0 ? std::min(expires_after_s, kMost) : 0.0;
-  return {key_of(key, value), context_of(context), requested_of(requested),
-          std::chrono::milliseconds(static_cast<std::int64_t>(expires * 1e3))};
+  return {key_of(key, value), context_of(context), requested_of(requested), milliseconds_of(expires_after_s)};
+}
+
+Submission submission_of(const py::object& context, const py::object& requested, const py::dict& expected,
+                         double expires_after_s) {
+  Submission submission{context_of(context), requested_of(requested)};
+  for (const auto& [step, tasks] : expected)
+    submission.expected.push_back({bytes_of(py::reinterpret_borrow<py::object>(step)), py::cast<std::uint64_t>(tasks)});
+  submission.expires_after = milliseconds_of(expires_after_s);
+  return submission;
 }
 
 }  // namespace tracer::python

@@ -14,4 +14,7 @@ namespace tracer::python {
 Announcement announcement_of(const std::string& key, const pybind11::object& value, const pybind11::object& context,
                              const pybind11::object& requested, double expires_after_s);
 
+Submission submission_of(const pybind11::object& context, const pybind11::object& requested,
+                         const pybind11::dict& expected, double expires_after_s);
+
 }  // namespace tracer::python

@@ -32,7 +32,7 @@ using internal::TypeList;
 
 /// All structs that are objects of their own, parts before what they are in.
 using PartTypes =
-    TypeList<Label, Overruled, ContextProvenance, Context, Requested, FailedProcess, AwaitedTask, Ledger, ProcessLedger,
+    TypeList<Label, Overruled, ContextProvenance, Context, Requested, FailedProcess, AwaitedTask, ExpectedTasks, Ledger, ProcessLedger,
              TaskLedger, ProgramAccount, Progress, KindCount, Evidence, HostInfo, ContextTotals>;
 
 /// An object of its own; the fields of others stand among those around them.
@@ -60,6 +60,8 @@ std::string class_name() {
     return "FailedProcess";
   else if constexpr (std::is_same_v<T, AwaitedTask>)
     return "AwaitedTask";
+  else if constexpr (std::is_same_v<T, ExpectedTasks>)
+    return "ExpectedTasks";
   else if constexpr (std::is_same_v<T, Ledger>)
     return "Ledger";
   else if constexpr (std::is_same_v<T, ProcessLedger>)

@@ -125,6 +125,25 @@ void bind_session(py::module_& module) {
             without_gil([&] { held.session()->announce(announcement); });
           },
           py::arg("key"), py::arg("value"), py::arg("context"), py::arg("requested"), py::arg("expires_after_s"))
+      .def(
+          "submit",
+          [](const HeldSession& held, const py::object& context, const py::object& requested, const py::dict& expected,
+             double expires_after_s) {
+            const Submission submission = submission_of(context, requested, expected, expires_after_s);
+            return to_string(without_gil([&] { return held.session()->submit(submission); }));
+          },
+          py::arg("context"), py::arg("requested"), py::arg("expected"), py::arg("expires_after_s"))
+      .def(
+          "withdraw",
+          [](const HeldSession& held, const std::string& key, const std::string& outcome,
+             std::optional<std::int32_t> exit_code) {
+            const auto known = key_from(key);
+            if (!known)
+              throw Error({ErrorCode::kInvalidArgument, 0, "\"" + key + "\" is no key",
+                           "give what submit() returned", {}});
+            without_gil([&] { held.session()->withdraw({*known, outcome, exit_code}); });
+          },
+          py::arg("key"), py::arg("outcome"), py::arg("exit_code"))
       .def("families",
            [](const HeldSession& held) { return families_of(without_gil([&] { return held.state(); }).families); })
       .def("statistics",

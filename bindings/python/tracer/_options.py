@@ -118,7 +118,7 @@ def filter_rules(context: dict[str, Any], subjects: Mapping[str, object]) -> lis
     return rules
 
 
-_CONTEXT_TEXTS = frozenset({"pipeline", "run", "step", "sample", "task", "task_id", "engine"})
+_CONTEXT_TEXTS = frozenset({"pipeline", "run", "step", "sample", "task", "task_id", "engine", "run_id"})
 _REQUESTED_NUMBERS = frozenset({"millicpus", "memory_bytes", "time_ns"})
 _REQUESTED_TEXTS = frozenset({"container", "tag"})
 
@@ -134,6 +134,14 @@ def announcement_of(keys: Mapping[str, Any], context: object, requested: object,
     ((key, value),) = given.items()
     return (key, _announced(key, value), _fields("context", context, _context_value),
             _fields("requested", requested, _requested_value), number_of("expires_after", expires_after, _MOST_SECONDS))
+
+
+def submission_of(context: object, requested: object, expected: object,
+                  expires_after: object) -> tuple[dict[str, Any], dict[str, Any], dict[str, int], float]:
+    """What Session.submit() was given."""
+    return (_fields("context", context, _context_value), _fields("requested", requested, _requested_value),
+            _fields("expected", expected, lambda step, tasks: whole_number_of(f"the tasks of {step}", tasks, 0, _MOST_SIZE)),
+            number_of("expires_after", expires_after, _MOST_SECONDS))
 
 
 def _announced(key: str, value: Any) -> Any:

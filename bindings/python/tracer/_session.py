@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _hooks
 from ._arguments import callable_of, checked_call, flag_of, kinds_of, seconds_of, text_of, whole_number_of
 from ._errors import CallbackError, InvalidArgumentError, Problem, RecordingError, SessionClosedError
-from ._options import MOST_PID, announcement_of, context_fields
+from ._options import MOST_PID, announcement_of, context_fields, submission_of
 from ._source import MOST_PROCESSES, Source
 from ._temp_recording import TempRecording
 
@@ -270,11 +270,34 @@ class Session(Source):
         """Announces which run or task processes belong to, before they begin or while they live.
 
         Exactly one of the first six selects the processes. `context`: any of pipeline, run, step, sample, task,
-        task_id, attempt, engine, labels. `requested`: any of millicpus, memory_bytes, time_ns, container, tag.
+        task_id, attempt, engine, run_id, labels. `requested`: any of millicpus, memory_bytes, time_ns, container, tag.
         `expires_after`: seconds."""
         keys = {"work_dir": work_dir, "pid": pid, "cgroup": cgroup, "container": container, "slurm_job": slurm_job,
                 "below": below}
         self._core.announce(*announcement_of(keys, context, requested, expires_after))
+
+    @checked_call
+    def submit(
+        self,
+        context: Mapping[str, Any],
+        *,
+        requested: Mapping[str, Any] | None = None,
+        expected: Mapping[str, int] | None = None,
+        expires_after: float = 30 * 86400.0,
+    ) -> str:
+        """Reports a task that waits for its turn, or a run with how many tasks of each step are `expected`. Returns its
+        key, for withdraw().
+
+        `context` as in announce(), with engine, run_id and, of a task, task_id: a process that an announcement or a rule
+        puts into this task starts it. Submitting it again replaces its context and requests. `expires_after`: seconds."""
+        return self._core.submit(*submission_of(context, requested, expected, expires_after))
+
+    @checked_call
+    def withdraw(self, key: str, outcome: str = "unknown", *, exit_code: int | None = None) -> None:
+        """Reports that a submitted task is over, or a run with all that is still queued of it: "succeeded", "failed",
+        "cached", "aborted" or "unknown". A key that is not known changes nothing."""
+        code = None if exit_code is None else whole_number_of("exit_code", exit_code, -2**31, 2**31 - 1)
+        self._core.withdraw(text_of("the key of a task", key), text_of("outcome", outcome), code)
 
     @checked_call
     def task(

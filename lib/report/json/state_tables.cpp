@@ -45,7 +45,8 @@ constexpr std::size_t kMostBytesOfProcesses = 128u << 10;
 /// Of 40 bytes each.
 constexpr std::size_t kMostGone = 4096;
 /// Columns that only the state has, besides `id`.
-constexpr std::array<std::string_view, 4> kOwn = {"in", "name", "state", "start_ns"};
+constexpr std::array<std::string_view, 8> kOwn = {"in",           "name",      "state",   "start_ns",
+                                                  "submitted_ns", "queued_ns", "outcome", "expected"};
 constexpr std::array<std::string_view, 5> kTables = {"runs", "steps", "tasks", "findings", "counts"};
 
 [[noreturn]] void refuse(std::string problem, std::string fix) {
@@ -335,6 +336,12 @@ class StateTables::Impl::Look {
     }
   }
 
+  static std::string_view state_of(const StateRow& row, bool is_over) {
+    if (row.waits.empty() || row.tasks) return is_over ? "finished" : "running";
+    if (row.waits == "submitted") return "queued";
+    return row.waits == "started_elsewhere" ? "elsewhere" : row.waits == "ended_elsewhere" ? "finished" : row.waits;
+  }
+
   void put_row(JsonBuilder& json, const Parts& parts) const {
     const StateRow& first = *parts.front().second;
     RowsLack lack = RowsLack::kNothing;
@@ -359,11 +366,15 @@ class StateTables::Impl::Look {
       if (wanted_.has_field("name")) json.put("name", name_of(first));
       put_labels(json, *first.context, wanted_.fields);
       if (first.level == SummaryLevel::kStep && wanted_.has_field("step")) json.put("step", first.step);
+      if (first.expected && wanted_.has_field("expected")) json.put("expected", *first.expected);
       if (first.level != SummaryLevel::kStep) {
         // One alone has its end.
         const bool is_over =
             std::any_of(parts.begin(), parts.end(), [](const auto& each) { return each.second->finished; });
-        if (wanted_.has_field("state")) json.put("state", is_over ? "finished" : "running");
+        if (wanted_.has_field("state")) json.put("state", state_of(first, is_over));
+        if (first.submitted_ns != 0 && wanted_.has_field("submitted_ns")) json.put("submitted_ns", first.submitted_ns);
+        if (first.queued_ns && wanted_.has_field("queued_ns")) json.put("queued_ns", *first.queued_ns);
+        if (first.outcome && wanted_.has_field("outcome")) json.put("outcome", *first.outcome);
         if (first.scope->start_ns != 0 && wanted_.has_field("start_ns")) json.put("start_ns", first.scope->start_ns);
       }
       put_row_figures(json, row, wanted_.fields);

@@ -185,6 +185,16 @@ void ServiceDesk::announce(const Announcement& announcement, const Caller&) {
   keep(announcement, started_from_ns);
 }
 
+Key ServiceDesk::submit(const Submission& submission) {
+  const std::lock_guard lock(mutex_);
+  return ask(SubmitRequest{submission}, submitted_from);
+}
+
+void ServiceDesk::withdraw(const Withdrawal& withdrawal) {
+  const std::lock_guard lock(mutex_);
+  ask(WithdrawRequest{withdrawal}, expect_ok);
+}
+
 std::uint64_t ServiceDesk::open_label(const Context& context, const Caller& caller) {
   const std::lock_guard lock(mutex_);
   const LabelReply reply = ask(LabelRequest{caller.tid, context}, label_from);

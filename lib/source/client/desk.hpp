@@ -29,6 +29,8 @@ class ServiceDesk final : public Desk {
 
   void track(pid_t pid, const Context& context, TrackAs as) override;
   void announce(const Announcement& announcement, const Caller& caller) override;
+  Key submit(const Submission& submission) override;
+  void withdraw(const Withdrawal& withdrawal) override;
   std::uint64_t open_label(const Context& context, const Caller& caller) override;
   void close_label(std::uint64_t serial) noexcept override;
   void resume_label(std::uint64_t serial, const Caller& caller) noexcept override;

@@ -96,6 +96,29 @@ typedef struct tracer_announcement {
 #define TRACER_ANNOUNCEMENT_INIT \
   { sizeof(tracer_announcement), 0, 0, 0, {NULL, 0}, NULL, 0, NULL, 0, 0, 0, {NULL, 0}, {NULL, 0}, 0 }
 
+/* How many tasks a step of a run will have. */
+typedef struct tracer_expected_tasks {
+  tracer_string step;
+  uint64_t tasks;
+} tracer_expected_tasks;
+
+/* A task that waits for its turn, or a run. */
+typedef struct tracer_submission {
+  size_t size;
+  const tracer_context* context; /* engine, run_id and, of a task, task_id name it. */
+  uint64_t requested_millicpus;  /* 0: unknown. */
+  uint64_t requested_memory_bytes;
+  uint64_t requested_time_ns;
+  tracer_string requested_container;
+  tracer_string requested_tag;
+  const tracer_expected_tasks* expected; /* Of a run. */
+  size_t expected_count;
+  int64_t expires_after_ms; /* Counts from now. 0: 30 days. */
+} tracer_submission;
+
+#define TRACER_SUBMISSION_INIT \
+  { sizeof(tracer_submission), NULL, 0, 0, 0, {NULL, 0}, {NULL, 0}, NULL, 0, 0 }
+
 #ifdef __cplusplus
 }
 #endif

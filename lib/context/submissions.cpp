@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context/submissions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+
+#include "base/clock.hpp"
+#include "base/heap_bytes.hpp"
+#include "context/layers.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kMostBytesOfOne = 64u << 10;
+constexpr std::size_t kMostExpected = 1024;
+constexpr std::size_t kMostAnnouncements = 4;
+constexpr std::array<std::string_view, 5> kOutcomes = {"succeeded", "failed", "cached", "aborted", "unknown"};
+
+[[noreturn]] void refuse(std::string what, std::string fix) {
+  throw Error({ErrorCode::kInvalidArgument, 0, std::move(what), std::move(fix), {}});
+}
+
+TaskSubmit event_of(const Submitted& submitted, std::string state, std::uint64_t time_ns) {
+  TaskSubmit event;
+  event.time_ns = time_ns;
+  event.context = submitted.context;
+  event.state = std::move(state);
+  event.submitted_ns = submitted.submitted_ns;
+  event.requested = submitted.requested;
+  event.expected = submitted.expected;
+  return event;
+}
+
+std::size_t bytes_of(const Submitted& submitted) {
+  return sizeof(Context) + heap_bytes(*submitted.context) + heap_bytes(submitted.requested) +
+         heap_bytes(submitted.expected);
+}
+
+bool has_run(const Submitted& submitted, Key run_key) { return submitted.context->run_key == run_key; }
+
+}  // namespace
+
+Submitted checked(const Submission& submission, const Caller& caller, const KeyOrigin& origin,
+                  std::optional<uid_t> owner) {
+  Context context = submission.context;
+  bound(context);
+  if (!context.engine || !context.run_id)
+    refuse("a submission without the engine or its run_id", "name the run by both, and a task by task_id as well");
+  if (is_task(context) && !context.task_id)
+    refuse("a submission of a task without a task_id", "give the engine's own id of the task");
+  if (submission.expected.size() > kMostExpected)
+    refuse(fmt::format("{} steps are expected", submission.expected.size()), fmt::format("give {}", kMostExpected));
+  if (submission.expires_after.count() < 0)
+    refuse("a submission that has expired before it is made", "give a time from now on");
+  stamp(context, Provenance::kAnnounced);
+  if (owner) context.owner_uid = *owner;
+  set_run_key(context, origin, owner);
+  if (is_task(context)) set_task_key(context, origin, owner);
+  if (!context.owner_uid) context.owner_uid = caller.uid;
+  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365 * 100);
+  const std::chrono::nanoseconds expires_after = std::min(submission.expires_after, kLongest);
+  Submitted submitted{std::make_shared<const Context>(std::move(context)),
+                      submission.requested,
+                      submission.expected,
+                      boot_time_ns(),
+                      static_cast<std::uint64_t>(expires_after.count()),
+                      caller.uid};
+  if (bytes_of(submitted) > kMostBytesOfOne)
+    refuse(fmt::format("a submission of {} bytes", bytes_of(submitted)), fmt::format("keep it to {}", kMostBytesOfOne));
+  return submitted;
+}
+
+void check(const Withdrawal& withdrawal) {
+  if (std::find(kOutcomes.begin(), kOutcomes.end(), withdrawal.outcome) != kOutcomes.end()) return;
+  refuse(fmt::format("\"{}\" is not what becomes of a task", withdrawal.outcome.substr(0, 100)),
+         "give succeeded, failed, cached, aborted or unknown");
+}
+
+void Submissions::submit(Submitted submitted, std::vector<Event>& events) {
+  const Key key = submitted.key();
+  if (Row* const row = rows_.find(key)) {
+    submitted.submitted_ns = row->submitted.submitted_ns;
+    if (row->state != State::kQueued && row->submitted.context->task_key) return;
+    rows_.charge(key, bytes_of(submitted));
+    row->submitted = std::move(submitted);
+    events.emplace_back(event_of(row->submitted, "submitted", boot_time_ns()));
+    return;
+  }
+  events.emplace_back(event_of(submitted, "submitted", submitted.submitted_ns));
+  const std::size_t bytes = bytes_of(submitted);
+  const uid_t uid = submitted.uid;
+  rows_.put(key, uid, bytes, {std::move(submitted)});
+}
+
+void Submissions::announced(Key task_key, const std::string& key, uid_t uid, std::uint64_t now_ns) {
+  Row* const row = rows_.find(task_key);
+  if (row == nullptr || row->submitted.uid != uid || row->names.size() == kMostAnnouncements) return;
+  if (row->announced_ns == 0) row->announced_ns = now_ns;
+  row->names.push_back({uid, key});
+}
+
+std::optional<std::uint64_t> Submissions::started(const Context& context, std::uint64_t time_ns,
+                                                  std::vector<Event>& events) {
+  Row* const row = context.task_key ? rows_.find(*context.task_key) : nullptr;
+  if (row == nullptr) return std::nullopt;
+  if (row->state != State::kStarted) events.emplace_back(event_of(row->submitted, "started", time_ns));
+  row->state = State::kStarted;
+  return row->submitted.submitted_ns;
+}
+
+std::vector<AnnouncementName> Submissions::withdraw(const Withdrawal& withdrawal, uid_t uid, std::uint64_t now_ns,
+                                                    std::vector<Event>& events) {
+  std::vector<AnnouncementName> names;
+  Row* const row = rows_.find(withdrawal.key);
+  if (row == nullptr || row->submitted.uid != uid) return names;
+  if (!row->submitted.context->task_key) {
+    std::vector<Key> queued;
+    rows_.each([&](Key key, Row& each) {
+      if (each.submitted.context->task_key && has_run(each.submitted, withdrawal.key)) queued.push_back(key);
+    });
+    for (const Key key : queued) over(key, *rows_.find(key), withdrawal, now_ns, events, names);
+  }
+  over(withdrawal.key, *row, withdrawal, now_ns, events, names);
+  return names;
+}
+
+void Submissions::over(Key key, Row& row, const Withdrawal& withdrawal, std::uint64_t now_ns,
+                       std::vector<Event>& events, std::vector<AnnouncementName>& names) {
+  const bool ran = withdrawal.outcome == "succeeded" || withdrawal.outcome == "failed";
+  const bool is_task = row.submitted.context->task_key.has_value();
+  TaskSubmit event =
+      event_of(row.submitted, is_task && ran && row.state != State::kStarted ? "ended_elsewhere" : "withdrawn", now_ns);
+  event.outcome = withdrawal.outcome;
+  event.exit_code = withdrawal.exit_code;
+  events.emplace_back(std::move(event));
+  names.insert(names.end(), row.names.begin(), row.names.end());
+  rows_.erase(key);
+}
+
+void Submissions::look(std::uint64_t now_ns, std::vector<Event>& events) {
+  rows_.erase_if([&](Key, Row& row) {
+    const Submitted& submitted = row.submitted;
+    if (row.state == State::kQueued && row.announced_ns != 0 && now_ns - row.announced_ns > kElsewhereAfter_ns) {
+      row.state = State::kElsewhere;
+      events.emplace_back(event_of(submitted, "started_elsewhere", now_ns));
+    }
+    if (now_ns - submitted.submitted_ns < submitted.expires_after_ns) return false;
+    events.emplace_back(event_of(submitted, "expired", now_ns));
+    return true;
+  });
+}
+
+}  // namespace tracer::internal

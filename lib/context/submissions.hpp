@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tracer/announcement.hpp>
+#include <tracer/event.hpp>
+
+#include "base/bounded.hpp"
+#include "base/caller.hpp"
+#include "context/announcements.hpp"
+#include "context/keys.hpp"
+
+namespace tracer::internal {
+
+/// A submission that was checked: its context has the keys of the run and, of a task, of the task.
+struct Submitted {
+  std::shared_ptr<const Context> context;
+  Requested requested = {};
+  std::vector<ExpectedTasks> expected = {};
+  std::uint64_t submitted_ns = 0;
+  std::uint64_t expires_after_ns = 0;
+  uid_t uid = 0;
+
+  Key key() const noexcept { return context->task_key ? *context->task_key : *context->run_key; }
+};
+
+/// `owner`: whose it is, where the session serves several users. Throws Error(kInvalidArgument).
+Submitted checked(const Submission& submission, const Caller& caller, const KeyOrigin& origin,
+                  std::optional<uid_t> owner);
+/// Throws Error(kInvalidArgument).
+void check(const Withdrawal& withdrawal);
+
+/// Tasks that wait for their turn, and runs with what is expected of them. One thread at a time.
+class Submissions {
+ public:
+  static constexpr std::size_t kMostBytes = 64u << 20;
+  /// The cause under which is counted what finds no room.
+  static constexpr std::string_view kFull = "submissions_full";
+  /// What was announced, and has no process here after so long, runs elsewhere.
+  static constexpr std::uint64_t kElsewhereAfter_ns = 10'000'000'000;
+
+  explicit Submissions(std::shared_ptr<Accounts> accounts) : rows_(kMostBytes, kFull, std::move(accounts)) {}
+
+  bool empty() const noexcept { return rows_.empty(); }
+  void submit(Submitted submitted, std::vector<Event>& events);
+  /// Its task is about to begin. `task_key`: of the context that it gives.
+  void announced(Key task_key, const std::string& key, uid_t uid, std::uint64_t now_ns);
+  /// A process of a task has begun. Returns when the task was submitted; absent: it was not.
+  std::optional<std::uint64_t> started(const Context& context, std::uint64_t time_ns, std::vector<Event>& events);
+  /// Returns the announcements of what is over.
+  std::vector<AnnouncementName> withdraw(const Withdrawal& withdrawal, uid_t uid, std::uint64_t now_ns,
+                                         std::vector<Event>& events);
+  /// What has waited too long, and what runs elsewhere by now.
+  void look(std::uint64_t now_ns, std::vector<Event>& events);
+
+ private:
+  enum class State : std::uint8_t { kQueued, kStarted, kElsewhere };
+  struct Row {
+    Submitted submitted;
+    State state = State::kQueued;
+    std::uint64_t announced_ns = 0;  ///< 0: it was not.
+    std::vector<AnnouncementName> names = {};
+  };
+
+  void over(Key key, Row& row, const Withdrawal& withdrawal, std::uint64_t now_ns, std::vector<Event>& events,
+            std::vector<AnnouncementName>& names);
+
+  Bounded<Key, Row> rows_;
+};
+
+}  // namespace tracer::internal
