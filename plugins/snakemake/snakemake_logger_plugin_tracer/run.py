@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run, as the service is told of it: what waits, what runs, and what is over."""
+
+import collections
+import os
+from collections.abc import Callable
+
+from .lines import line_of_job, line_of_run
+from .notes import Job
+from .service import Refused, Service, Unusable
+
+COLUMNS = ["run_id", "task_id", "wall_ns", "cpu_ns", "memory_bytes"]
+
+
+class Run:
+    """job(), failed() and so on are called with the notes of those names."""
+
+    def __init__(self, run_id: str, pipeline: str, sample: str) -> None:
+        self._context = {"engine": "snakemake", "run_id": run_id, "pipeline": pipeline}
+        self._sample = sample
+        self.has_begun = False
+        self._service: Service
+        self._warn: Callable[[str], None]
+        self._say: Callable[[str], None] | None = None
+        self._run_key: str | None = None
+        self._submits = self._has_state = True
+        self._is_remote = False
+        self._group: str | None = None
+        self._jobs: dict[int, Job] = {}
+        self._attempts: collections.Counter = collections.Counter()
+        self._states: dict[int, str] = {}
+        self._environments: dict[str, tuple] = {}
+        self._since = ""
+        self._rows: dict[str, dict] = {}
+        self._findings: dict[str, dict] = {}
+
+    def _ask(self, request: str, **keys: object) -> dict | None:
+        """None: it is refused."""
+        try:
+            return self._service.ask(request, **keys)
+        except Refused as refusal:
+            self._warn(f"the service refuses \"{request}\": {refusal}")
+            return None
+
+    def begin(self, service: Service, warn: Callable, say: Callable | None, expected: dict[str, int]) -> None:
+        self.has_begun = True
+        self._service, self._warn, self._say = service, warn, say
+        if self._ask("hello", version=1) is None:
+            raise Unusable("it speaks another version of the protocol")
+        reply = self._ask("submit", context=self._context, **({"expected": expected} if expected else {}))
+        # An earlier service has no such request; announcements are all that it takes.
+        self._submits = reply is not None
+        self._run_key = reply and reply.get("run_key")
+        self._ask("announce", key={"pid": os.getpid()}, context=self._context)
+        self._look(["counts"])
+
+    def remote(self) -> None:
+        self._is_remote = True
+
+    def group(self, group: str) -> None:
+        self._group = group
+
+    def job(self, job: Job) -> None:
+        if job.id in self._jobs:
+            # It is tried again, and nothing has reported its end.
+            self._over(self._jobs.pop(job.id), "failed")
+        self._attempts[job.id] += 1
+        job.attempt = self._attempts[job.id]
+        job.group = self._group if job.is_grouped else None
+        container, job.conda_env = self._environments.get(job.rule, (None, None))
+        if container:
+            job.requested["container"] = container
+        self._jobs[job.id] = job
+        keys = {"context": job.context(self._context, self._sample), "requested": job.requested}
+        if self._submits:
+            reply = self._ask("submit", **keys)
+            job.task_key = reply and reply.get("task_key")
+        if job.is_local or not self._is_remote:
+            self._ask("announce", key={"below": {"pid": os.getpid()}, "argv": job.arguments()}, **keys)
+
+    def finished(self, job_id: int) -> None:
+        if job := self._jobs.pop(job_id, None):
+            self._over(job, "succeeded")
+
+    def failed(self, job_id: int, container: str | None, conda_env: str | None) -> None:
+        if job := self._jobs.pop(job_id, None):
+            # Only errors name these. They hold for other jobs of the rule.
+            self._environments[job.rule] = (container, conda_env)
+            self._over(job, "failed")
+
+    def end(self) -> None:
+        for job in self._jobs.values():
+            self._over(job, "aborted")
+        counts = collections.Counter(self._states.values())
+        state = next((state for state in ("aborted", "failed") if counts[state]), "succeeded")
+        if self._run_key:
+            self._ask("withdraw", run_key=self._run_key, state=state)
+        if self._say:
+            self._say(line_of_run(self._context, counts, len(self._findings)))
+
+    def _over(self, job: Job, state: str) -> None:
+        self._states[job.id] = state  # Of its last attempt.
+        # Before the task is withdrawn, the service must have seen what was announced of it.
+        self._ask("flush")
+        self._look(["tasks", "findings"])
+        row = self._rows.pop(job.task_id, {})
+        findings = [one for one in self._findings.values() if one.get("task_id") == job.task_id]
+        if job.task_key:
+            exit_code = {"exit_code": 0} if state == "succeeded" and job.command is not None else {}
+            self._ask("withdraw", task_key=job.task_key, state=state, **exit_code)
+        if self._say:
+            self._say(line_of_job(job.name(self._sample), job.attempt, state, job.requested, row, findings))
+
+    def _look(self, rows: list[str]) -> None:
+        """Reads what has changed in the service."""
+        more = self._has_state
+        while more:
+            reply = self._ask("state", since=self._since, rows=rows, fields=COLUMNS)
+            if reply is None:
+                self._has_state = False
+                return
+            state = reply["state"]
+            self._since, more = state["since"], state["more"]
+            for row in state.get("tasks", ()):
+                if row.get("run_id") == self._context["run_id"] and "task_id" in row:
+                    self._rows[row["task_id"]] = row
+            for finding in state.get("findings", ()):
+                if finding.get("run_id") == self._context["run_id"]:
+                    self._findings[finding["finding_key"]] = finding
