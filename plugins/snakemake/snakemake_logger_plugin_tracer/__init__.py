@@ -7,6 +7,7 @@ but the end of the run, for two seconds."""
 import dataclasses
 import logging
 import os
+from typing import Optional
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
@@ -19,11 +20,15 @@ DEFAULT_SOCKET = "/run/tracer/tracer.sock"
 
 @dataclasses.dataclass
 class LogHandlerSettings(LogHandlerSettingsBase):
-    sample: str | None = dataclasses.field(
+    sample: Optional[str] = dataclasses.field(
         default="sample", metadata={"help": "The wildcard that names the sample of a job.", "required": False})
 
 
 class LogHandler(LogHandlerBase):
+    writes_to_stream = writes_to_file = needs_rulegraph = False
+    # Snakemake's own filter drops the events of jobs with --quiet.
+    has_filter = has_formatter = True
+
     def __post_init__(self) -> None:
         quiet = {str(getattr(one, "name", one)).upper() for one in self.common_settings.quiet or ()}
         self._is_dry = bool(self.common_settings.dryrun)
@@ -47,24 +52,3 @@ class LogHandler(LogHandlerBase):
         except Exception:  # pylint: disable=broad-exception-caught
             pass
         super().close()
-
-    @property
-    def writes_to_stream(self) -> bool:
-        return False
-
-    @property
-    def writes_to_file(self) -> bool:
-        return False
-
-    @property
-    def has_filter(self) -> bool:
-        # Snakemake's own one drops the events of jobs with --quiet.
-        return True
-
-    @property
-    def has_formatter(self) -> bool:
-        return True
-
-    @property
-    def needs_rulegraph(self) -> bool:
-        return False

@@ -123,13 +123,18 @@ def note_of(record: logging.LogRecord) -> tuple | None:
         return "finished", record.job_id
     if event == LogEvent.JOB_ERROR:
         return "failed", record.jobid, getattr(record, "container_img", None), getattr(record, "conda_env", None)
+    if event == LogEvent.ERROR and getattr(record, "exception", "") == "MissingOutputException":
+        # The only failure of a job that is no event of its own. The number 0 is left out.
+        job = re.search(r"^Job (\d*) +completed", record.getMessage(), re.MULTILINE)
+        return ("failed", int(job[1] or 0), None, None) if job else None
     if event == LogEvent.GROUP_INFO:
         return "group", text(record.group_id)
     if event == LogEvent.RUN_INFO:
         return "expected", {text(rule): count for rule, count in dict(record.stats).items() if rule != "total"}
     if event == LogEvent.WORKFLOW_STARTED:
-        name = os.path.basename(str(getattr(record, "snakefile", None) or "")) or "Snakefile"
-        return "workflow", str(getattr(record, "workflow_id", None) or uuid.uuid4()), text(name)
+        # Newer ones have the file in "snakefile_main", and Snakemake's own in "snakefile".
+        path = getattr(record, "snakefile_main", None) or getattr(record, "snakefile", None) or "Snakefile"
+        return "workflow", str(getattr(record, "workflow_id", None) or uuid.uuid4()), text(os.path.basename(str(path)))
     if event == LogEvent.RESOURCES_INFO and hasattr(record, "nodes"):
         return ("remote",)
     return None

@@ -9,7 +9,7 @@ from .lines import line_of_job, line_of_run
 from .notes import Job
 from .service import Refused, Service, Unusable
 
-COLUMNS = ["run_id", "task_id", "wall_ns", "cpu_ns", "memory_bytes"]
+COLUMNS = ["run_id", "task_key", "task_id", "wall_ns", "cpu_ns", "memory_bytes"]
 
 
 class Run:
@@ -84,8 +84,9 @@ class Run:
 
     def failed(self, job_id: int, container: str | None, conda_env: str | None) -> None:
         if job := self._jobs.pop(job_id, None):
-            # Only errors name these. They hold for other jobs of the rule.
-            self._environments[job.rule] = (container, conda_env)
+            if container or conda_env:
+                # Only errors name these. They hold for other jobs of the rule.
+                self._environments[job.rule] = (container, conda_env)
             self._over(job, "failed")
 
     def end(self) -> None:
@@ -103,7 +104,9 @@ class Run:
         # Before the task is withdrawn, the service must have seen what was announced of it.
         self._ask("flush")
         self._look(["tasks", "findings"])
-        row = self._rows.pop(job.task_id, {})
+        row = self._rows.get(job.task_key) or self._rows.get(job.task_id) or {}
+        left = {name for one in self._jobs.values() for name in (one.task_key, one.task_id)}
+        self._rows = {name: self._rows[name] for name in left & self._rows.keys()}
         findings = [one for one in self._findings.values() if one.get("task_id") == job.task_id]
         if job.task_key:
             exit_code = {"exit_code": 0} if state == "succeeded" and job.command is not None else {}
@@ -122,8 +125,8 @@ class Run:
             state = reply["state"]
             self._since, more = state["since"], state["more"]
             for row in state.get("tasks", ()):
-                if row.get("run_id") == self._context["run_id"] and "task_id" in row:
-                    self._rows[row["task_id"]] = row
+                if row.get("run_id") == self._context["run_id"]:
+                    self._rows[row.get("task_id")] = self._rows[row.get("task_key")] = row
             for finding in state.get("findings", ()):
                 if finding.get("run_id") == self._context["run_id"]:
                     self._findings[finding["finding_key"]] = finding
