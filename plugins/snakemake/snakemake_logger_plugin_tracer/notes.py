@@ -22,6 +22,11 @@ def text(value: object) -> str:
     return str(value).encode("utf-8", "replace").decode().replace("\0", "?")[:MOST_OF_TEXT]
 
 
+def escaped(plain: str) -> str:
+    """As a pattern, which matches nothing else."""
+    return re.sub(r"([*?\\{}])", r"\\\1", plain)
+
+
 def _number(values: Mapping, name: str) -> int | None:
     value = values.get(name)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -43,7 +48,6 @@ class Job:
     conda_env: str | None = None
     attempt: int = 1
     task_key: str | None = None
-    is_announced: bool = False
 
     @property
     def task_id(self) -> str:
@@ -67,16 +71,20 @@ class Job:
             context["sample"] = self.wildcards[sample]
         return context
 
-    def arguments(self) -> list[str]:
-        """Patterns for the arguments of the first process of the job."""
-        if self.command is not None:
-            return ["*", "-c", _pattern(self.command, self.outputs)]
-        # A Python of its own, with the job as one word; how odd characters are quoted there varies.
+    def arguments(self) -> list[list[str]]:
+        """Patterns for the arguments of the first process of the job: of its shell, if it has a command, and of the Python
+        of its own that it has with run: and shadow:, with the job as one word. How odd characters are quoted there varies."""
         wildcards = ",".join(f"{name}={value}" for name, value in self.wildcards.items())
         target = re.sub(r"[^\w.,=:/+@%-]+", "*", f"{self.rule}:{wildcards}", flags=re.ASCII)
         if len(target) > MOST_OF_PATTERN:
             target = target[:MOST_OF_PATTERN] + "*"
-        return ["...", "--target-jobs", target, "...", "--attempt", str(self.attempt), "..."]
+        python = ["...", "--target-jobs", target, "...", "--attempt", str(self.attempt), "..."]
+        return [python] if self.command is None else [["*", "-c", _pattern(self.command, self.outputs)], python]
+
+    def named_in(self, script: bytes) -> int:
+        """How much of the text of a script speaks of this job: no two jobs have the same output."""
+        return max((len(output) for output in self.outputs
+                    if re.search(re.escape(output.encode("utf-8", "replace")) + rb"(?![\w./-])", script)), default=0)
 
 
 def _pattern(command: str, outputs: list[str]) -> str:
@@ -95,8 +103,7 @@ def _pattern(command: str, outputs: list[str]) -> str:
                 begin = min(max(found + len(name) // 2 - MOST_OF_PATTERN // 2, 0), begin)
                 break
     part = words[begin:begin + MOST_OF_PATTERN]
-    shown = re.sub(r"([*?\\{}])", r"\\\1", part.decode("utf-8", "ignore"))
-    return "*" + shown + ("" if begin + len(part) == end else "*")
+    return "*" + escaped(part.decode("utf-8", "ignore")) + ("" if begin + len(part) == end else "*")
 
 
 def _job(record: logging.LogRecord) -> Job:

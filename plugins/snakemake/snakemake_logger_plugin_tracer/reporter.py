@@ -15,6 +15,7 @@ from .service import Service, Unusable
 
 MOST_WAITING = 20_000
 END_SECONDS = 2
+SEEK_PAUSE_SECONDS = 0.05
 
 
 class Reporter:
@@ -65,7 +66,7 @@ class Reporter:
 
     def _work(self) -> None:
         try:
-            while (note := self._notes.get()) is not None:
+            while (note := self._next()) is not None:
                 self._take(*note)
             self._end_run()
         except OSError as error:
@@ -80,6 +81,13 @@ class Reporter:
                 self._service.close()
             while not self._notes.empty():
                 self._notes.get()
+
+    def _next(self) -> tuple | None:
+        while self._run and self._run.sought:
+            with contextlib.suppress(queue.Empty):
+                return self._notes.get(timeout=SEEK_PAUSE_SECONDS)
+            self._run.seek_scripts()
+        return self._notes.get()
 
     def _take(self, kind: str, *facts: object) -> None:
         if kind == "workflow":

@@ -2,13 +2,20 @@
 """A run, as the service is told of it: what waits, what runs, and what is over."""
 
 import collections
+import contextlib
 import os
+import pathlib
+import time
 from collections.abc import Callable
 
 from .lines import line_of_job, line_of_run
-from .notes import Job
+from .notes import Job, escaped
 from .service import Refused, Service, Unusable
 
+SCRIPTS = ".snakemake/scripts"
+SEEK_SECONDS = 10
+MOST_BOTH = 100
+MOST_OF_SCRIPT = 1 << 20
 COLUMNS = ["run_id", "task_key", "task_id", "wall_ns", "cpu_ns", "memory_bytes"]
 
 
@@ -30,6 +37,9 @@ class Run:
         self._attempts: collections.Counter = collections.Counter()
         self._states: dict[int, str] = {}
         self._environments: dict[str, tuple] = {}
+        self._scripts = pathlib.Path(SCRIPTS).absolute()
+        self._known_scripts: set[str] = set()
+        self.sought: dict[int, float] = {}
         self._since = ""
         self._rows: dict[str, dict] = {}
         self._findings: dict[str, dict] = {}
@@ -71,12 +81,38 @@ class Run:
         if container:
             job.requested["container"] = container
         self._jobs[job.id] = job
-        keys = {"context": job.context(self._context, self._sample), "requested": job.requested}
         if self._submits:
-            reply = self._ask("submit", **keys)
+            reply = self._ask("submit", **self._names(job))
             job.task_key = reply and reply.get("task_key")
         if job.is_local or not self._is_remote:
-            self._ask("announce", key={"below": {"pid": os.getpid()}, "argv": job.arguments()}, **keys)
+            # A process takes 256. Only with shadow:, a job with a command has the second.
+            few = self._submits and len(self._jobs) <= MOST_BOTH
+            for arguments in job.arguments()[:None if few else 1]:
+                self._announce(job, arguments)
+            if job.command is None:
+                self.sought[job.id] = time.monotonic() + SEEK_SECONDS
+
+    def _names(self, job: Job) -> dict:
+        return {"context": job.context(self._context, self._sample), "requested": job.requested}
+
+    def _announce(self, job: Job, arguments: list[str]) -> None:
+        self._ask("announce", key={"below": {"pid": os.getpid()}, "argv": arguments}, **self._names(job))
+
+    def seek_scripts(self) -> None:
+        """The arguments of a job with script: have neither its rule nor a wildcard, but a file that was made for it. Its
+        outputs are in that."""
+        now = time.monotonic()
+        self.sought = {one: until for one, until in self.sought.items() if one in self._jobs and now < until}
+        names = {one.name for one in self._scripts.iterdir()} if self._scripts.is_dir() else set()
+        self._known_scripts &= names
+        for name in names - self._known_scripts:
+            with contextlib.suppress(OSError), open(self._scripts / name, "rb") as file:
+                script = file.read(MOST_OF_SCRIPT)
+                found = max((self._jobs[one] for one in self.sought), key=lambda job: job.named_in(script), default=None)
+                if found and found.named_in(script):
+                    self._known_scripts.add(name)
+                    del self.sought[found.id]
+                    self._announce(found, ["...", f"*/{escaped(name)}*", "..."])
 
     def finished(self, job_id: int) -> None:
         if job := self._jobs.pop(job_id, None):
@@ -128,5 +164,7 @@ class Run:
                 if row.get("run_id") == self._context["run_id"]:
                     self._rows[row.get("task_id")] = self._rows[row.get("task_key")] = row
             for finding in state.get("findings", ()):
-                if finding.get("run_id") == self._context["run_id"]:
+                if finding.get("severity") == "note":
+                    self._findings.pop(finding["finding_key"], None)
+                elif finding.get("run_id") == self._context["run_id"]:
                     self._findings[finding["finding_key"]] = finding
