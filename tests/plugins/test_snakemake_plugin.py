@@ -32,7 +32,6 @@ except ImportError:
 
 from fake_service import FakeService, text_matches, words_match
 from snakemake_logger_plugin_tracer import LogHandler, LogHandlerSettings
-from snakemake_logger_plugin_tracer.lines import line_of_job
 from snakemake_logger_plugin_tracer.notes import note_of
 
 SNAKEMAKE = os.path.join(os.path.dirname(sys.executable), "snakemake")
@@ -153,7 +152,7 @@ class Reports(WithService):
                                                 ("align (S1)", "job 2/2", 2), ("all", "job 3/1", 1)])
         announced = service.of("announce")
         self.assertEqual(announced[0]["key"], {"pid": os.getpid()})
-        self.assertEqual(announced[1]["key"], {"below": {"pid": os.getpid()}, "argv": ["*", "-c", "*bwa mem > out/S1.bam"]})
+        self.assertEqual(announced[1]["key"], {"below": {"pid": os.getpid()}, "argv": ["*", "-c", "*;  bwa mem > out/S1.bam"]})
         self.assertEqual(announced[2]["key"]["argv"], ["...", "--target-jobs", "align:sample=S1", "...", "--attempt", "1", "..."])
         of_jobs = [one for one in of_jobs for _ in range(1 if one["context"]["step"] == "all" else 2)]
         for submit, announce in zip(of_jobs, announced[1:], strict=True):
@@ -189,9 +188,18 @@ class Reports(WithService):
         self.assertIn("; 2 findings", lines[-1])
 
     def test_a_job_that_succeeded_though_a_program_was_killed(self):
-        found = [{"code": "oom_kill", "severity": "error", "text": "x"}]
-        self.assertEqual(line_of_job("a", 1, "succeeded", {}, {"memory_bytes": 3e6}, found),
-                         "a: succeeded, but one of its programs was killed: out of memory at 3 MB, memory 3 MB")
+        self.serve(tasks={"job 1/1": {"memory_bytes": 3_000_000}},
+                   findings={"job 1/1": [{"code": "oom_kill", "severity": "error", "text": "x"}]})
+        self.assertEqual(self.report(STARTED, STATS, job_info(), finished())[0], "tracer: align (S1): succeeded, but one of "
+                         "its programs was killed: out of memory at 3 MB, memory 3 MB")
+
+    def test_the_exit_status_is_that_of_the_command(self):
+        service = self.serve()
+        message = "RuleException:\nCommand 'set -euo pipefail;  bwa mem > out/S1.bam' returned non-zero exit status 3."
+        error = record(LogEvent.ERROR, exception="RuleException", msg=message)
+        lines = self.report(STARTED, STATS, job_info(1), job_info(2, shellcmd="bwa mem > out/S2.bam"), error, failed(1), failed(2))
+        self.assertEqual([one.get("exit_code") for one in service.of("withdraw")], [3, None, None])
+        self.assertEqual(lines[:2], ["tracer: align (S1): failed: exit status 3", "tracer: align (S1): failed"])
 
     def test_unknown_requests_are_left_out(self):
         service = self.serve()
@@ -362,6 +370,14 @@ class Patterns(unittest.TestCase):
             with self.subTest(make("NAME")[:40]):
                 self.assert_tells_apart(make)
 
+    def test_a_short_command_is_not_the_end_of_another(self):
+        for words, is_meant in (("set -euo pipefail;  true", True), ("source x; set -euo pipefail;  true", True),
+                                ("set -euo pipefail;  sort x || true", False)):
+            self.assertEqual(words_match(self.pattern("true"), ["/bin/bash", "-c", words]), is_meant)
+
+    def test_no_command(self):
+        self.assertIn("--target-jobs", self.pattern(" \n"))
+
     def test_a_long_command_is_seen_without_its_middle(self):
         """Of arguments above 4 KiB, the service has the first 3 KiB and the last 1 KiB."""
         for command in (f"sort > d/out {'x' * 20_000}", f"{'x' * 20_000} > d/out", f"{'x' * 9000} d/out {'y' * 9000}"):
@@ -509,6 +525,8 @@ class RealSnakemake(WithService):
         keys = {f"key of {one['context'].get('task_id')}": one["context"].get("step") for one in service.of("submit")}
         self.assertEqual({keys.get(one.get("task_key")): one["state"] for one in service.of("withdraw")},
                          {"broken": "failed", "missing": "failed", "slow": "succeeded", None: "failed"}, errors)
+        self.assertEqual([one["exit_code"] for one in service.of("withdraw") if one.get("exit_code")], [3])
+        self.assertIn("tracer: broken: failed: exit status 3", errors.splitlines())
 
     def test_two_runs_in_one_folder(self):
         service = self.serve()

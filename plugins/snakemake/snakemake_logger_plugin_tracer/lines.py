@@ -3,6 +3,8 @@
 
 import re
 
+from .notes import Job
+
 # A finding of the service that names the cause better than "failed".
 CAUSES = ("killed_by_timeout", "killed_by_scheduler", "killed_by_user", "core_dumped", "library_not_found",
           "command_not_found", "no_permission", "disk_full", "first_failure")
@@ -40,10 +42,10 @@ def _evidence(finding: dict, name: str) -> float | None:
     return next((one.get("value") for one in finding.get("evidence", ()) if one.get("name") == name), None)
 
 
-def _cause(state: str, findings: list[dict], row: dict, memory: float | None) -> str:
+def _cause(job: Job, state: str, findings: list[dict], row: dict) -> str:
     by_code = {finding.get("code"): finding for finding in findings}
     if oom := by_code.get("oom_kill"):
-        limit = _evidence(oom, "limit_bytes") or memory
+        limit = _evidence(oom, "limit_bytes") or job.requested.get("memory_bytes")
         used = _evidence(oom, "peak_bytes") or row.get("memory_bytes") or row.get("memory_bytes_at_least")
         killed = "killed: out of memory" + (f" at {_memory(used, limit)}" if used else "")
         return killed if state == "failed" else f"{state}, but one of its programs was {killed}"
@@ -52,16 +54,18 @@ def _cause(state: str, findings: list[dict], row: dict, memory: float | None) ->
             if finding := by_code.get(code):
                 # "align (S1) failed: bwa (pid 5) in it exited with status 3"
                 return "failed: " + re.sub(r"^.*? failed: ", "", str(finding.get("text")), count=1)
-    else:
+        return state if job.exit_code is None else f"failed: exit status {job.exit_code}"
+    if state == "succeeded":
         for finding in findings:
             if finding.get("severity") == "error":
                 return f"{state}, but {finding.get('text')}"
     return state
 
 
-def line_of_job(name: str, attempt: int, state: str, requested: dict, row: dict, findings: list[dict]) -> str:
-    words = [f"{printable(name, 300)}{f', attempt {attempt}' if attempt > 1 else ''}: "
-             + printable(_cause(state, findings, row, requested.get("memory_bytes")), 700)]
+def line_of_job(job: Job, sample: str, state: str, row: dict, findings: list[dict]) -> str:
+    requested = job.requested
+    words = [f"{printable(job.name(sample), 300)}{f', attempt {job.attempt}' if job.attempt > 1 else ''}: "
+             + printable(_cause(job, state, findings, row), 700)]
     wall, cpu, memory = (_figure(row, name) for name in ("wall_ns", "cpu_ns", "memory_bytes"))
     if wall:
         words.append(wall[0] + _time(wall[1]))

@@ -15,6 +15,7 @@ MOST_OF_TEXT = 1100
 # A pattern for one argument may have 256 characters, and the service sees the first 3 KiB and the last 1 KiB of all.
 MOST_OF_PATTERN = 240
 SEEN_FIRST, SEEN_LAST = 2900, 900
+SHORT = 40
 
 
 def text(value: object) -> str:
@@ -48,6 +49,7 @@ class Job:
     conda_env: str | None = None
     attempt: int = 1
     task_key: str | None = None
+    exit_code: int | None = None
 
     @property
     def task_id(self) -> str:
@@ -90,7 +92,7 @@ class Job:
 def _pattern(command: str, outputs: list[str]) -> str:
     """Matches the text after `bash -c`: the command with anything before it, or its part about an output, as no two jobs
     have the same."""
-    words = command.strip().encode("utf-8", "surrogateescape")
+    words = command.encode("utf-8", "surrogateescape")
     begin, end = 0, len(words)
     if end > MOST_OF_PATTERN:
         begin = end - MOST_OF_PATTERN
@@ -103,7 +105,8 @@ def _pattern(command: str, outputs: list[str]) -> str:
                 begin = min(max(found + len(name) // 2 - MOST_OF_PATTERN // 2, 0), begin)
                 break
     part = words[begin:begin + MOST_OF_PATTERN]
-    return "*" + escaped(part.decode("utf-8", "ignore")) + ("" if begin + len(part) == end else "*")
+    # A short command may be the end of another one: "… || true". Snakemake's own prefix ends like this.
+    return ("*;  " if end < SHORT else "*") + escaped(part.decode("utf-8", "ignore")) + ("" if begin + len(part) == end else "*")
 
 
 def _job(record: logging.LogRecord) -> Job:
@@ -116,13 +119,13 @@ def _job(record: logging.LogRecord) -> Job:
     if minutes:
         requested["time_ns"] = minutes * 60_000_000_000
     wildcards = {text(name): text(value) for name, value in dict(record.wildcards or {}).items()}
-    return Job(record.jobid, str(record.rule_name), wildcards, requested, getattr(record, "shellcmd", None),
-               [str(one) for one in record.output or ()], bool(getattr(record, "local", False)),
-               bool(getattr(record, "indent", False)))
+    return Job(record.jobid, str(record.rule_name), wildcards, requested,
+               (getattr(record, "shellcmd", None) or "").strip() or None, [str(one) for one in record.output or ()],
+               bool(getattr(record, "local", False)), bool(getattr(record, "indent", False)))
 
 
 def note_of(record: logging.LogRecord) -> tuple | None:
-    """The name of a method of Reporter, and its arguments. None: the event says nothing of use."""
+    """The name of a method of Run, or of what begins one, and its arguments. None: the event is of no use."""
     event = getattr(record, "event", None)
     if event == LogEvent.JOB_INFO:
         return "job", _job(record)
@@ -130,10 +133,13 @@ def note_of(record: logging.LogRecord) -> tuple | None:
         return "finished", record.job_id
     if event == LogEvent.JOB_ERROR:
         return "failed", record.jobid, getattr(record, "container_img", None), getattr(record, "conda_env", None)
-    if event == LogEvent.ERROR and getattr(record, "exception", "") == "MissingOutputException":
+    if event == LogEvent.ERROR:
+        message = record.getMessage()
+        if status := re.search(r"returned non-zero exit status (\d+)", message):
+            return "exit_status", int(status[1]), message
         # The only failure of a job that is no event of its own. The number 0 is left out.
-        job = re.search(r"^Job (\d*) +completed", record.getMessage(), re.MULTILINE)
-        return ("failed", int(job[1] or 0), None, None) if job else None
+        if job := re.search(r"^Job (\d*) +completed successfully, but", message, re.MULTILINE):
+            return "failed", int(job[1] or 0), None, None
     if event == LogEvent.GROUP_INFO:
         return "group", text(record.group_id)
     if event == LogEvent.RUN_INFO:

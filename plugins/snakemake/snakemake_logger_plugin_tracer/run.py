@@ -125,6 +125,12 @@ class Run:
                 self._environments[job.rule] = (container, conda_env)
             self._over(job, "failed")
 
+    def exit_status(self, status: int, message: str) -> None:
+        """Comes before the job's failure, with its command, and without its number."""
+        for job in self._jobs.values():
+            if job.command is not None and job.command in message:
+                job.exit_code = status
+
     def end(self) -> None:
         for job in self._jobs.values():
             self._over(job, "aborted")
@@ -145,10 +151,10 @@ class Run:
         self._rows = {name: self._rows[name] for name in left & self._rows.keys()}
         findings = [one for one in self._findings.values() if one.get("task_id") == job.task_id]
         if job.task_key:
-            exit_code = {"exit_code": 0} if state == "succeeded" and job.command is not None else {}
-            self._ask("withdraw", task_key=job.task_key, state=state, **exit_code)
+            code = 0 if state == "succeeded" and job.command is not None else job.exit_code if state == "failed" else None
+            self._ask("withdraw", task_key=job.task_key, state=state, **({} if code is None else {"exit_code": code}))
         if self._say:
-            self._say(line_of_job(job.name(self._sample), job.attempt, state, job.requested, row, findings))
+            self._say(line_of_job(job, self._sample, state, row, findings))
 
     def _look(self, rows: list[str]) -> None:
         """Reads what has changed in the service."""
