@@ -106,7 +106,7 @@ class FakeService:
 
 
 def words_match(patterns, words):
-    """As the service compares the words of a process with an announcement's."""
+    """Compares the words of a process with those of an announcement, as the service does."""
     if not patterns:
         return not words
     if patterns[0] == "...":

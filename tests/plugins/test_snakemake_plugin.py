@@ -9,6 +9,7 @@ import logging
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,13 +35,15 @@ from fake_service import FakeService, text_matches, words_match
 from snakemake_logger_plugin_tracer import LogHandler, LogHandlerSettings
 from snakemake_logger_plugin_tracer.notes import note_of
 
+# Whoever runs the tests in the background ignores it, and what they start would, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 SNAKEMAKE = os.path.join(os.path.dirname(sys.executable), "snakemake")
 DEADLINE_SECONDS = 60
 
 
 @contextlib.contextmanager
 def standard_error():
-    """A list that has what was written to the descriptor, when it is over."""
+    """Yields a list that gets the lines that were written to the descriptor."""
     lines = []
     with tempfile.TemporaryFile() as file:
         kept = os.dup(2)
@@ -112,7 +115,7 @@ class WithService(unittest.TestCase):
         return service
 
     def report(self, *records, sample=None, waits=False, **settings):
-        """What the plugin prints of these events. `waits`: until it has done all."""
+        """Returns the lines that the plugin prints for these events. `waits`: until it has done all."""
         common = MockOutputSettings()
         common.__dict__.update(settings)
         with standard_error() as lines:
@@ -152,8 +155,10 @@ class Reports(WithService):
                                                 ("align (S1)", "job 2/2", 2), ("all", "job 3/1", 1)])
         announced = service.of("announce")
         self.assertEqual(announced[0]["key"], {"pid": os.getpid()})
-        self.assertEqual(announced[1]["key"], {"below": {"pid": os.getpid()}, "argv": ["*", "-c", "*;  bwa mem > out/S1.bam"]})
-        self.assertEqual(announced[2]["key"]["argv"], ["...", "--target-jobs", "align:sample=S1", "...", "--attempt", "1", "..."])
+        self.assertEqual(announced[1]["key"],
+                         {"below": {"pid": os.getpid()}, "argv": ["*", "-c", "*;  bwa mem > out/S1.bam"]})
+        self.assertEqual(announced[2]["key"]["argv"],
+                         ["...", "--target-jobs", "align:sample=S1", "...", "--attempt", "1", "..."])
         of_jobs = [one for one in of_jobs for _ in range(1 if one["context"]["step"] == "all" else 2)]
         for submit, announce in zip(of_jobs, announced[1:], strict=True):
             self.assertEqual([submit[key] for key in ("context", "requested")],
@@ -197,7 +202,8 @@ class Reports(WithService):
         service = self.serve()
         message = "RuleException:\nCommand 'set -euo pipefail;  bwa mem > out/S1.bam' returned non-zero exit status 3."
         error = record(LogEvent.ERROR, exception="RuleException", msg=message)
-        lines = self.report(STARTED, STATS, job_info(1), job_info(2, shellcmd="bwa mem > out/S2.bam"), error, failed(1), failed(2))
+        lines = self.report(STARTED, STATS, job_info(1), job_info(2, shellcmd="bwa mem > out/S2.bam"), error, failed(1),
+                            failed(2))
         self.assertEqual([one.get("exit_code") for one in service.of("withdraw")], [3, None, None])
         self.assertEqual(lines[:2], ["tracer: align (S1): failed: exit status 3", "tracer: align (S1): failed"])
 
@@ -232,12 +238,14 @@ class Reports(WithService):
         self.report(STARTED, record(LogEvent.RESOURCES_INFO, nodes=10), STATS,
                     record(LogEvent.GROUP_INFO, group_id="both_1", jobs=[]), job_info(1, indent=True),
                     job_info(2), job_info(3, local=True))
-        self.assertEqual([one["context"]["labels"].get("group") for one in service.of("submit")[1:]], ["both_1", None, None])
+        self.assertEqual([one["context"]["labels"].get("group") for one in service.of("submit")[1:]],
+                         ["both_1", None, None])
         self.assertEqual([one["context"].get("task_id") for one in service.of("announce")], [None, "job 3/1", "job 3/1"])
 
     def test_an_error_names_the_container_and_the_environment(self):
         service = self.serve()
-        self.report(STARTED, STATS, job_info(), failed(container_img="docker://bwa", conda_env="/w/.snakemake/conda/1"), job_info())
+        self.report(STARTED, STATS, job_info(),
+                    failed(container_img="docker://bwa", conda_env="/w/.snakemake/conda/1"), job_info())
         again = service.of("submit")[2]
         self.assertEqual((again["requested"]["container"], again["context"]["labels"]["conda_env"]),
                          ("docker://bwa", "/w/.snakemake/conda/1"))
@@ -356,8 +364,9 @@ class Patterns(unittest.TestCase):
 
     def assert_tells_apart(self, make):
         """make(name): a command that makes the output NAME."""
-        shown = [f"/bin/bash|-c|set -euo pipefail;  {make(name).strip()}".split("|", 2) for name in ("d/a.1", "d/a.10", "d/b.1")]
-        for number, name in enumerate(("d/a.1", "d/a.10", "d/b.1")):
+        names = ("d/a.1", "d/a.10", "d/b.1")
+        shown = [["/bin/bash", "-c", f"set -euo pipefail;  {make(name).strip()}"] for name in names]
+        for number, name in enumerate(names):
             pattern = self.pattern(make(name), name)
             self.assertEqual([words_match(pattern, words) for words in shown], [other == number for other in range(3)])
 
@@ -379,7 +388,7 @@ class Patterns(unittest.TestCase):
         self.assertIn("--target-jobs", self.pattern(" \n"))
 
     def test_a_long_command_is_seen_without_its_middle(self):
-        """Of arguments above 4 KiB, the service has the first 3 KiB and the last 1 KiB."""
+        """The service has the first 3 KiB and the last 1 KiB of arguments above 4 KiB."""
         for command in (f"sort > d/out {'x' * 20_000}", f"{'x' * 20_000} > d/out", f"{'x' * 9000} d/out {'y' * 9000}"):
             words = ["/bin/bash", "-c", "set -euo pipefail;  " + command]
             seen = [*words[:2], words[2][:3072 - 16] + "…" + words[2][-1024:]]
@@ -392,7 +401,8 @@ WORDS = "import sys; print(open('/proc/%s/cmdline' % sys.argv[1]).read(), end=''
 SAMPLES = ["S1", "it's \"2\""]
 
 rule all:
-    input: expand("out/{sample}.1.txt", sample=SAMPLES), expand("out/{sample}.2.end", sample=["S1", "S 2"]), "flaky", "script.S1", "script.S10"
+    input: expand("out/{sample}.1.txt", sample=SAMPLES), expand("out/{sample}.2.end", sample=["S1", "S 2"]), \
+        "flaky", "script.S1", "script.S10"
 
 rule shell_rule:
     output: "out/{sample}.{unit}.txt"
@@ -432,6 +442,10 @@ rule missing:
 rule slow:
     output: "slow"
     shell: "sleep 1; touch slow"
+
+rule endless:
+    output: "endless"
+    shell: "sleep 100; touch endless"
 '''
 
 
@@ -450,9 +464,10 @@ class RealSnakemake(WithService):
         (other / "__init__.py").write_text(OTHER_PLUGIN)
 
     def start(self, *words):
-        return subprocess.Popen([SNAKEMAKE, "--cores", "2", "--nocolor", "--scheduler", "greedy", *words], cwd=self.folder, text=True,
-                                env=os.environ | {"PYTHONPATH": f"{PLUGIN}:{self.folder}/plugins", "PYTHONDONTWRITEBYTECODE": "1",
-                                                  "PYTHONHASHSEED": "0"},
+        environment = {"PYTHONPATH": f"{PLUGIN}:{self.folder}/plugins", "PYTHONDONTWRITEBYTECODE": "1",
+                       "PYTHONHASHSEED": "0"}
+        return subprocess.Popen([SNAKEMAKE, "--cores", "2", "--nocolor", "--scheduler", "greedy", *words],
+                                cwd=self.folder, text=True, env=os.environ | environment, start_new_session=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run_snakemake(self, *words):
@@ -468,7 +483,7 @@ class RealSnakemake(WithService):
         self.assertEqual(of_run["expected"], {"shell_rule": 4, "run_rule": 2, "flaky": 1, "script": 2, "all": 1})
         self.assertEqual(collections.Counter(one["context"]["step"] for one in of_jobs),
                          {"shell_rule": 4, "run_rule": 2, "flaky": 2, "script": 2, "all": 1})
-        # What was announced is what the processes have.
+        # Each process has the arguments of exactly one announcement.
         announced = [one for one in service.of("announce") if "below" in one["key"]]
         shown = {}
         for kind, step in (("txt", "shell_rule"), ("end", "run_rule")):
@@ -489,7 +504,8 @@ class RealSnakemake(WithService):
                          {"millicpus": 2000, "memory_bytes": 100_000_000, "time_ns": 300 * 10**9})
         states = collections.Counter(one["state"] for one in service.of("withdraw") if "task_key" in one)
         self.assertEqual(states, {"succeeded": 10, "failed": 1})
-        self.assertEqual(service.of("withdraw")[-1], {"request": "withdraw", "run_key": "key of the run", "state": "succeeded"})
+        self.assertEqual(service.of("withdraw")[-1],
+                         {"request": "withdraw", "run_key": "key of the run", "state": "succeeded"})
         lines = [line for line in errors.splitlines() if line.startswith("tracer: ")]
         self.assertEqual(len(lines), 12, lines)
         self.assertIn("tracer: flaky, attempt 2: succeeded", lines)
@@ -499,10 +515,11 @@ class RealSnakemake(WithService):
 
     def test_outputs_and_status_are_those_without_it(self):
         """With no service, one that hangs, one that dies."""
-        def told(errors):
+        def without_tracer(errors):
             kept = "\n".join(line for line in errors.splitlines() if not line.startswith("tracer: "))
-            return sorted(re.sub(r"\d\d:\d\d:\d\d|[0-9a-f-]{36}|\d{4}-\d\d-\d\dT?[\d.]*|tmp\S+|jobid: \d|Job \d*|Elapsed.*|Command:.*",
-                                 "", kept).split("\n"))
+            varying = (r"\d\d:\d\d:\d\d|[0-9a-f-]{36}|\d{4}-\d\d-\d\dT?[\d.]*|tmp\S+|jobid: \d|Job \d*|Elapsed.*"
+                       r"|Command:.*")
+            return sorted(re.sub(varying, "", kept).split("\n"))
 
         targets = ("--keep-going", "--forceall", "broken", "missing", "slow", "--latency-wait", "0")
         expected = self.run_snakemake(*targets)
@@ -512,21 +529,37 @@ class RealSnakemake(WithService):
                 os.environ["TRACER_SOCKET"] = service.path if service else "/nonexistent/tracer.sock"
                 status, output, errors = self.run_snakemake(*targets, "--logger", "tracer")
                 self.assertEqual((status, output), expected[:2])
-                self.assertEqual(told(errors), told(expected[2]))
-                self.assertEqual(len(self.warnings([line for line in errors.splitlines() if line.startswith("tracer: ")])), 1, errors)
+                self.assertEqual(without_tracer(errors), without_tracer(expected[2]))
+                lines = [line for line in errors.splitlines() if line.startswith("tracer: ")]
+                self.assertEqual(len(self.warnings(lines)), 1, errors)
                 if service:
                     service.close()
 
     def test_failures(self):
-        """Of a job without its output, Snakemake logs no event, and no number if that is 0."""
+        """Snakemake logs no event for a job that lacks its output, and not its number if that is 0."""
         service = self.serve()
-        status, _, errors = self.run_snakemake("--keep-going", "missing", "broken", "slow", "--latency-wait", "0", "--logger", "tracer")
+        status, _, errors = self.run_snakemake("--keep-going", "missing", "broken", "slow", "--latency-wait", "0",
+                                               "--logger", "tracer")
         self.assertEqual(status, 1)
         keys = {f"key of {one['context'].get('task_id')}": one["context"].get("step") for one in service.of("submit")}
         self.assertEqual({keys.get(one.get("task_key")): one["state"] for one in service.of("withdraw")},
                          {"broken": "failed", "missing": "failed", "slow": "succeeded", None: "failed"}, errors)
         self.assertEqual([one["exit_code"] for one in service.of("withdraw") if one.get("exit_code")], [3])
         self.assertIn("tracer: broken: failed: exit status 3", errors.splitlines())
+
+    def test_a_run_that_ctrl_c_ends(self):
+        service = self.serve()
+        process = self.start("endless", "--logger", "tracer")
+        until = time.monotonic() + DEADLINE_SECONDS
+        while len(service.of("announce")) < 3 and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=DEADLINE_SECONDS)
+        self.assertEqual(process.returncode, 1, errors)
+        of_job, of_run = service.of("withdraw")
+        self.assertIn((of_job["state"], of_run["state"]), [("aborted", "aborted"), ("failed", "failed")])
+        self.assertEqual(self.warnings([line for line in errors.splitlines() if "tracer: " in line]), [])
 
     def test_two_runs_in_one_folder(self):
         service = self.serve()

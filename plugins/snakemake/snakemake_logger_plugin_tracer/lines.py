@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line about a job or a run. What is not known is left out."""
+"""One line about a job or a run. Unknown figures are left out."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Snakemake's log events: what they say of the run and its jobs, in tracer's words."""
+"""Reads Snakemake's log events, and puts jobs into tracer's words."""
 
 import dataclasses
 import logging
@@ -19,12 +19,12 @@ SHORT = 40
 
 
 def text(value: object) -> str:
-    """As a JSON text of the protocol."""
+    """Cuts a text to what the protocol takes."""
     return str(value).encode("utf-8", "replace").decode().replace("\0", "?")[:MOST_OF_TEXT]
 
 
 def escaped(plain: str) -> str:
-    """As a pattern, which matches nothing else."""
+    """Returns a pattern that matches this text alone."""
     return re.sub(r"([*?\\{}])", r"\\\1", plain)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run, as the service is told of it: what waits, what runs, and what is over."""
+"""Reports a run to the service: its jobs that wait, run, and are over."""
 
 import collections
 import contextlib
@@ -99,8 +99,8 @@ class Run:
         self._ask("announce", key={"below": {"pid": os.getpid()}, "argv": arguments}, **self._names(job))
 
     def seek_scripts(self) -> None:
-        """The arguments of a job with script: have neither its rule nor a wildcard, but a file that was made for it. Its
-        outputs are in that."""
+        """Finds the jobs with script: by the files that Snakemake makes for them, with the names of their outputs: their
+        arguments have neither the rule nor a wildcard."""
         now = time.monotonic()
         self.sought = {one: until for one, until in self.sought.items() if one in self._jobs and now < until}
         names = {one.name for one in self._scripts.iterdir()} if self._scripts.is_dir() else set()
@@ -142,7 +142,7 @@ class Run:
             self._say(line_of_run(self._context, counts, len(self._findings)))
 
     def _over(self, job: Job, state: str) -> None:
-        self._states[job.id] = state  # Of its last attempt.
+        self._states[job.id] = state  # The last attempt counts.
         # Before the task is withdrawn, the service must have seen what was announced of it.
         self._ask("flush")
         self._look(["tasks", "findings"])

@@ -11,7 +11,7 @@ REPLY_SECONDS = 10
 
 
 class Refused(Exception):
-    """The service has answered that it won't."""
+    """The service has refused a request."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{message} [{code}]")
@@ -19,7 +19,7 @@ class Refused(Exception):
 
 
 class Unusable(Exception):
-    """What answers is no service of tracer."""
+    """The peer is no service of tracer."""
 
 
 class Service:
