@@ -524,16 +524,14 @@ class RealSnakemake(WithService):
         targets = ("--keep-going", "--forceall", "broken", "missing", "slow", "--latency-wait", "0")
         expected = self.run_snakemake(*targets)
         self.assertEqual(expected[0], 1)
-        for name, service in (("none", None), ("hung", FakeService("hung")), ("dies", FakeService(dies_after=7))):
+        for name, options in (("none", None), ("hung", {"how": "hung"}), ("dies", {"dies_after": 7})):
             with self.subTest(name):
-                os.environ["TRACER_SOCKET"] = service.path if service else "/nonexistent/tracer.sock"
+                os.environ["TRACER_SOCKET"] = "/nonexistent/tracer.sock" if options is None else self.serve(**options).path
                 status, output, errors = self.run_snakemake(*targets, "--logger", "tracer")
                 self.assertEqual((status, output), expected[:2])
                 self.assertEqual(without_tracer(errors), without_tracer(expected[2]))
                 lines = [line for line in errors.splitlines() if line.startswith("tracer: ")]
                 self.assertEqual(len(self.warnings(lines)), 1, errors)
-                if service:
-                    service.close()
 
     def test_failures(self):
         """Snakemake logs no event for a job that lacks its output, and not its number if that is 0."""
