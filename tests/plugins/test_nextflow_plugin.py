@@ -4,7 +4,6 @@
 A JDK 17 and Maven are needed. TRACERD names the real service."""
 
 import contextlib
-import csv
 import functools
 import json
 import os
@@ -76,7 +75,12 @@ process ODD {
   script:
   "true"
 }
+process EXEC {
+  exec:
+  println 'in Nextflow itself'
+}
 workflow {
+  EXEC()
   ALIGN(Channel.of('S1', 'S2').map { [[id: it], 'a'] })
   FLAKY('b') | view
   IGNORED('c')
@@ -263,6 +267,12 @@ class Plugin(unittest.TestCase):
     def run_nextflow(self, *words, status=0, **options):
         return self.ended(self.begin("-ansi-log", "false", *words, **options), status)
 
+    def rows(self):
+        """Nextflow's own trace of tasks."""
+        lines = (self.folder / "trace.tsv").read_text().splitlines()
+        rows = [dict(zip(lines[0].split("\t"), line.split("\t"))) for line in lines[1:]]
+        return [row for row in rows if row.get("workdir") and row["process"] != "EXEC"]
+
     def warnings(self, output):
         return [line for line in output.splitlines() if line.startswith("WARN: ")]
 
@@ -280,6 +290,13 @@ def by_task(requests):
         assert identity not in found, f"twice: {one}"
         found[identity] = one
     return found
+
+
+class Build(unittest.TestCase):
+    def test_the_zip_is_always_the_same(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="libtracer-plugin-", dir="/tmp"))
+        self.addCleanup(shutil.rmtree, folder, True)
+        self.assertEqual(built(folder).read_bytes(), (SHARED / "nf-tracer-0.2.0.zip").read_bytes())
 
 
 class WithAService(Plugin):
@@ -328,13 +345,6 @@ class WithAService(Plugin):
         self.assertEqual([one["state"] for one in service.of("withdraw") if one.get("run_key") == RUN_KEY], ["succeeded"])
         self.run_id = run["run_id"]
 
-    def rows(self):
-        text = (self.folder / "trace.tsv").read_text()
-        lines = text.splitlines()
-        self.assertIn("workdir", lines[0])
-        rows = [dict(zip(lines[0].split("\t"), line.split("\t"))) for line in lines[1:]]
-        return [row for row in rows if row.get("workdir")]
-
     def check_lines(self, output):
         lines = [line for line in output.splitlines() if re.match(r"\[\w\w/\w{6}\] .*(succeeded|failed)", line)]
         self.assertEqual(len(lines), 6, output)  # Of the odd name, one.
@@ -349,6 +359,8 @@ class WithAService(Plugin):
         self.assertIn("tracer: happy_curie succeeded; tasks: 3 failed, 3 succeeded\n", output)
         self.assertIn("tracer: error: memory ran out\n", output)
         self.assertEqual(self.warnings(output), [])
+        # Nextflow looks for extensions with each task.
+        self.assertNotIn("ERROR", (self.folder / ".nextflow.log").read_text())
 
     def check_resumed(self, service):
         """Cached tasks are reported so, in a run of its own; what is done again is a task as any other."""
@@ -492,8 +504,7 @@ class WithTheRealService(Plugin):
     def check(self, output):
         self.ask("flush")
         rows = [row for row in self.ask("state", rows=["tasks"])["state"]["tasks"] if row.get("run") == "happy_curie"]
-        with open(self.folder / "trace.tsv", encoding="utf-8") as file:
-            said = {"/".join(row["workdir"].split("/")[-2:]): row for row in csv.DictReader(file, delimiter="\t")}
+        said = {"/".join(row["workdir"].split("/")[-2:]): row for row in self.rows()}
         self.assertEqual(sorted(row["task_id"] for row in rows), sorted(said))
         for row in rows:
             real = said[row["task_id"]]

@@ -19,6 +19,7 @@ import nextflow.Session;
 import nextflow.exception.AbortSignalException;
 import nextflow.processor.TaskHandler;
 import nextflow.processor.TaskRun;
+import nextflow.script.ScriptType;
 import nextflow.script.WorkflowMetadata;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -85,8 +86,7 @@ final class Reporter {
   void submitted(Object event) {
     guarded(() -> {
       TaskHandler handler = Observers.handler(event);
-      // An array of jobs is no task, but its elements are.
-      if (handler == null || handler.getTask().isArray()) return;
+      if (!hasProcesses(handler)) return;
       Task task = new Task(handler, run, options.sample());
       put(() -> submit(task));
     });
@@ -95,7 +95,7 @@ final class Reporter {
   void completed(Object event) {
     guarded(() -> {
       TaskHandler handler = Observers.handler(event);
-      if (handler == null || handler.getTask().isArray()) return;
+      if (!hasProcesses(handler)) return;
       TaskRun task = handler.getTask();
       withdraw(handler, task.isFailed() ? "failed" : task.isAborted() ? "aborted" : "succeeded");
     });
@@ -104,8 +104,13 @@ final class Reporter {
   void cached(Object event) {
     guarded(() -> {
       TaskHandler handler = Observers.handler(event);
-      if (handler != null) withdraw(handler, "cached");
+      if (hasProcesses(handler)) withdraw(handler, "cached");
     });
+  }
+
+  /** Neither an array of jobs, whose elements are the tasks, nor code that Nextflow runs itself (`exec:`). */
+  private static boolean hasProcesses(TaskHandler handler) {
+    return handler != null && !handler.getTask().isArray() && handler.getTask().getType() != ScriptType.GROOVY;
   }
 
   private void withdraw(TaskHandler handler, String state) {

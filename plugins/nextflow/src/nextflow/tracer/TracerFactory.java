@@ -7,17 +7,12 @@ import nextflow.Session;
 import nextflow.trace.TraceObserver;
 import nextflow.trace.TraceObserverFactory;
 
-/** For Nextflow before 25.04. Later ones call both kinds of observers: here they get none, so that an event comes once. */
+/** For Nextflow before 25.04. */
 @SuppressWarnings("deprecation")
 public final class TracerFactory implements TraceObserverFactory {
   @Override
   public Collection<TraceObserver> create(Session session) {
-    try {
-      Class.forName("nextflow.trace.TraceObserverFactoryV2", false, Session.class.getClassLoader());
-      return List.of();
-    } catch (ClassNotFoundException e) {
-      Options options = Options.of(session);
-      return options.enabled() ? List.of(Observers.observer(TraceObserver.class, new Reporter(options))) : List.of();
-    }
+    Options options = Options.of(session);
+    return options.enabled() ? List.of(Observers.observer(TraceObserver.class, new Reporter(options))) : List.of();
   }
 }

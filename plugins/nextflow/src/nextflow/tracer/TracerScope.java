@@ -6,7 +6,7 @@ import nextflow.config.schema.ConfigScope;
 import nextflow.config.schema.ScopeName;
 import nextflow.script.dsl.Description;
 
-/** Describes the options to Nextflow 25.04, whose strict parser reports others. Older ones have no such interface. */
+/** Describes the options to Nextflow 25.04, whose strict parser reports others. */
 @ScopeName("tracer")
 @Description("The `tracer` scope configures the plugin nf-tracer.")
 public final class TracerScope implements ConfigScope {
