@@ -427,7 +427,7 @@ class WithoutAService(Plugin):
     """The run is the same, and there is one warning."""
 
     def test_none(self):
-        self.assert_only_warning(self.run_small(), r"tracer: no use of the service at .*/tracer.sock: .*TRC140")
+        self.assert_only_warning(self.run_small(), r"tracer: can't use the service at .*/tracer.sock: .*TRC140")
 
     def test_one_that_hangs(self):
         self.service("hung")
@@ -449,7 +449,7 @@ class WithoutAService(Plugin):
         wait_until(lambda: any("task_id" in one["context"] for one in first.of("submit")), "a task")
         os.unlink(self.socket)
         second = self.service()
-        self.assert_only_warning(self.ended(run), "tracer: no use of the service .*: it has closed the connection")
+        self.assert_only_warning(self.ended(run), "tracer: can't use the service .*: it has closed the connection")
         self.assertEqual([one["context"].get("task") for one in second.of("announce")], [None, "ONE"])
         self.assertEqual([one["state"] for one in second.of("withdraw")], ["succeeded", "succeeded"])
 

@@ -332,7 +332,7 @@ final class Reporter {
   }
 
   private void lost(IOException e) {
-    warn("service", "no use of the service at " + options.socket() + ": " + e.getMessage()
+    warn("service", "can't use the service at " + options.socket() + ": " + e.getMessage()
         + "; the run goes on without it [TRC140]. Start it: sudo systemctl start tracerd");
     close();
   }
