@@ -110,7 +110,7 @@ def of_engines(root):
     build = root / "build/dev"
     parts = digests(build, (build / "bpf").glob("*.bpf.o"))
     parts |= digests(build, library_objects(build, "context", "correlate", "rules", "source", "state"))
-    return parts | digests(root, sources(root, "rules/*.toml", "tests/engines/**/*"))
+    return parts | digests(root, sources(root, "rules/*.toml", "tests/engines/**/*", "tests/plugins/**/*", "plugins/**/*"))
 
 
 def of_package(root):

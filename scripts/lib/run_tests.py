@@ -258,11 +258,13 @@ class TestRun:
         self.stamped("fuzz", parts, [self.report.step(f"fuzz, {FUZZ_SECONDS} s each", [ROOT / "tests/fuzz/run.sh", FUZZ_SECONDS])])
 
     def engines(self, parts):
-        """Real workflow engines under the daemon. Each test says why it is skipped where its engine can't be had."""
+        """Real workflow engines under the daemon, and the plugins for them. Each test says why it is skipped where its engine
+        can't be had."""
         environment = os.environ | {"TRACERD": str(ROOT / "build/dev/tracerd"), "PYTHONDONTWRITEBYTECODE": "1"}
+        tests = sorted((ROOT / "tests/engines").glob("test_*.py")) + sorted((ROOT / "tests/plugins").glob("test_*.py"))
         self.stamped("engines", parts, [self.report.step(
-            f"engines: {path.stem.removeprefix('test_')}", [sys.executable, "-m", "unittest", path.name], cwd=path.parent,
-            env=environment) for path in sorted((ROOT / "tests/engines").glob("test_*.py"))])
+            f"engines: {path.stem.removeprefix('test_')}", [sys.executable, path.name], cwd=path.parent, env=environment)
+            for path in tests])
 
     def emulated_kernels(self):
         """Each kernel in quarters: a whole run would outlast a run of CI, and a machine that died would take all with it."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failures that real engines are told to ignore: a finding names the right process."""
 
+import unittest
+
 import installed
 import nextflow_runs
 import support
@@ -74,3 +76,7 @@ class Snakemake(Findings):
     def test_what_a_rule_hides(self):
         self.assertEqual(self.found(self.trace, "crashes"), [("core_dumped", "error")])
         self.assertEqual(self.found(self.trace, "fails"), [("silent_failure", "warning")])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -32,15 +32,16 @@ if TYPE_CHECKING:
         AwaitedTask as AwaitedTask, CgroupSample as CgroupSample, Connection as Connection,
         ContainerFinish as ContainerFinish, ContainerStart as ContainerStart, Context as Context,
         ContextChange as ContextChange, ContextTotals as ContextTotals, DeviceSample as DeviceSample,
-        EVENT_KINDS as EVENT_KINDS, Event as Event, Evidence as Evidence, FailedProcess as FailedProcess,
-        FileUse as FileUse, Finding as Finding, GpuSample as GpuSample, GpuUse as GpuUse, Host as Host,
-        HostSample as HostSample, KindCount as KindCount, Label as Label, Ledger as Ledger, Loss as Loss,
-        OomKill as OomKill, Overruled as Overruled, OwnWork as OwnWork, ProcessExec as ProcessExec,
-        ProcessExit as ProcessExit, ProcessLedger as ProcessLedger, ProcessSample as ProcessSample,
-        ProcessStart as ProcessStart, ProgramAccount as ProgramAccount, Progress as Progress, Provenance as Provenance,
-        Requested as Requested, RunFinish as RunFinish, RunStart as RunStart, SessionEnd as SessionEnd,
-        SnapshotEnd as SnapshotEnd, SyscallUse as SyscallUse, TaskFinish as TaskFinish, TaskLedger as TaskLedger,
-        TaskStart as TaskStart, ToolSample as ToolSample,
+        EVENT_KINDS as EVENT_KINDS, Event as Event, Evidence as Evidence, ExpectedTasks as ExpectedTasks,
+        FailedProcess as FailedProcess, FileUse as FileUse, Finding as Finding, GpuSample as GpuSample,
+        GpuUse as GpuUse, Host as Host, HostSample as HostSample, KindCount as KindCount, Label as Label,
+        Ledger as Ledger, Loss as Loss, OomKill as OomKill, Overruled as Overruled, OwnWork as OwnWork,
+        ProcessExec as ProcessExec, ProcessExit as ProcessExit, ProcessLedger as ProcessLedger,
+        ProcessSample as ProcessSample, ProcessStart as ProcessStart, ProgramAccount as ProgramAccount,
+        Progress as Progress, Provenance as Provenance, Requested as Requested, RunFinish as RunFinish,
+        RunStart as RunStart, SessionEnd as SessionEnd, SnapshotEnd as SnapshotEnd, SyscallUse as SyscallUse,
+        TaskFinish as TaskFinish, TaskLedger as TaskLedger, TaskStart as TaskStart, TaskSubmit as TaskSubmit,
+        ToolSample as ToolSample,
     )
     from ._open import connect as connect, session as session
     from ._recording import Recording as Recording, read as read
@@ -66,10 +67,10 @@ _NAMES_IN = {
     "MissingPackageError NotPermittedError OutOfMemoryError Problem RecordingError RulesError ServiceError SessionClosedError TracerError "
     "UnsupportedKernelError WhatIfError",
     "_events": "AwaitedTask CgroupSample Connection ContainerFinish ContainerStart Context ContextChange ContextTotals "
-    "DeviceSample EVENT_KINDS Event Evidence FailedProcess FileUse Finding GpuSample GpuUse Host HostSample "
-    "KindCount Label Ledger Loss OomKill Overruled OwnWork ProcessExec ProcessExit ProcessLedger ProcessSample "
-    "ProcessStart ProgramAccount Progress Provenance Requested RunFinish RunStart SessionEnd SnapshotEnd SyscallUse "
-    "TaskFinish TaskLedger TaskStart ToolSample",
+    "DeviceSample EVENT_KINDS Event Evidence ExpectedTasks FailedProcess FileUse Finding GpuSample GpuUse Host "
+    "HostSample KindCount Label Ledger Loss OomKill Overruled OwnWork ProcessExec ProcessExit ProcessLedger "
+    "ProcessSample ProcessStart ProgramAccount Progress Provenance Requested RunFinish RunStart SessionEnd "
+    "SnapshotEnd SyscallUse TaskFinish TaskLedger TaskStart TaskSubmit ToolSample",
     "_open": "connect session",
     "_recording": "Recording read",
     "_report": "CgroupMemory Certificate CriticalPath Excused Failure Figure MissingFamily PathTask Pipeline Report ReportCost "

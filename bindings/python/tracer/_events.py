@@ -172,6 +172,18 @@ class AwaitedTask(Fact):
     """Pipe, local socket or lock."""
 
 
+class ExpectedTasks(Fact):
+    """How many tasks a step of a run will have, by its engine's word."""
+
+    __slots__ = (
+        "step", "tasks",
+    )
+    step: str
+    """Its name."""
+    tasks: int
+    """How many."""
+
+
 class Ledger(Fact):
     """Where the wall time of threads went, summed over them."""
 
@@ -1471,7 +1483,7 @@ class TaskStart(Event):
     """The first process of a task was seen."""
 
     __slots__ = (
-        "time_ns", "context", "provenance", "pid", "start_ns", "requested",
+        "time_ns", "context", "provenance", "pid", "start_ns", "requested", "submitted_ns",
     )
     kind: ClassVar[str] = "task_start"
     time_ns: int
@@ -1489,6 +1501,8 @@ class TaskStart(Event):
     requested: Requested
     """For a task that was announced, an object: `millicpus` (1000 are one CPU), `memory_bytes`, `time_ns`, `container`
     (the image), `tag`; see `Session::announce()`."""
+    submitted_ns: int | None
+    """When its engine reported that it waits. In nanoseconds. None when: that was not reported."""
 
 
 class TaskFinish(Event):
@@ -3035,6 +3049,37 @@ class HostSample(Event):
     Source: likewise."""
 
 
+class TaskSubmit(Event):
+    """A task that waits for its turn, or a run, and what becomes of it."""
+
+    __slots__ = (
+        "time_ns", "context", "provenance", "state", "submitted_ns", "outcome", "exit_code", "requested", "expected",
+    )
+    kind: ClassVar[str] = "task_submit"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
+    context: Context | None
+    """Of the task or run, with its keys."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    state: str
+    """"submitted"; "started": a process of it has begun here; "started_elsewhere": it was announced 10 s ago, and no
+    process here belongs to it; "ended_elsewhere": it ran, but not here; "withdrawn": it is over, or never ran;
+    "expired": it waited longer than its submission holds."""
+    submitted_ns: int
+    """When it was submitted first. In nanoseconds."""
+    outcome: str | None
+    """With "ended_elsewhere" and "withdrawn": "succeeded", "failed", "cached", "aborted" or "unknown". None when:
+    otherwise."""
+    exit_code: int | None
+    """By the engine's word. None when: the engine did not say."""
+    requested: Requested
+    """What was asked for, as in runs and tasks."""
+    expected: tuple[ExpectedTasks, ...]
+    """Of a run: how many tasks each step will have: a list of objects with `step` and `tasks`."""
+
+
 EVENT_TYPES: dict[str, type[Event]] = {
     "process_exit": ProcessExit,
     "process_exec": ProcessExec,
@@ -3062,6 +3107,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "gpu_sample": GpuSample,
     "gpu_use": GpuUse,
     "host_sample": HostSample,
+    "task_submit": TaskSubmit,
 }
 """The class of each kind of events."""
 
@@ -3077,6 +3123,7 @@ __all__ = [
     "Requested",
     "FailedProcess",
     "AwaitedTask",
+    "ExpectedTasks",
     "Ledger",
     "ProcessLedger",
     "TaskLedger",
@@ -3112,6 +3159,7 @@ __all__ = [
     "GpuSample",
     "GpuUse",
     "HostSample",
+    "TaskSubmit",
 ]
 
 for _type in (
@@ -3122,6 +3170,7 @@ for _type in (
     Requested,
     FailedProcess,
     AwaitedTask,
+    ExpectedTasks,
     Ledger,
     ProcessLedger,
     TaskLedger,
@@ -3157,5 +3206,6 @@ for _type in (
     GpuSample,
     GpuUse,
     HostSample,
+    TaskSubmit,
 ):
     register(_type)
