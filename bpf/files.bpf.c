@@ -82,33 +82,39 @@ static __always_inline __u64 name_of(struct dentry *entry, struct inode *inode, 
 }
 
 /*
- * The open that is closed has made all of the content: it made the file or emptied it, or has written from 0 to the
- * end. Where it was also opened for reading, or to append, its position says nothing.
+ * Whether the open that is closed began a content: it made the file, emptied it, or leaves it empty. One that was not
+ * seen also did if it has written from 0 to the end, and else may have, unless it could only append. One that was seen
+ * may have emptied the file afterwards if it has written from 0 to the end.
  */
-static __always_inline bool begins_content(struct file *file, __s64 size, bool empties)
+static __always_inline void add_content(struct tracer_file_sums *sums, struct file *file, __s64 size, bool seen,
+					bool empties)
 {
-	if (empties || (file->f_mode & FMODE_CREATED))
-		return true;
-	return (file->f_mode & FMODE_WRITE) && !(file->f_mode & FMODE_READ) && !(file->f_flags & O_APPEND) &&
-	       size > 0 && file->f_pos >= size;
+	bool reads = file->f_mode & FMODE_READ;
+	bool writes = (file->f_mode & FMODE_WRITE) && !(file->f_flags & O_APPEND);
+	/* Of one that also reads, the position says nothing. */
+	bool all = writes && !reads && file->f_pos >= size;
+
+	if (empties || (file->f_mode & FMODE_CREATED) || (writes && size <= 0) || (all && !seen))
+		__sync_fetch_and_add(&sums->begins, 1);
+	else if (!sums->begins && (all || (writes && !seen)))
+		sums->may_begin = 1;
+	else if (!sums->begins && !sums->may_begin && reads)
+		sums->reads_earlier = 1;
 }
 
 /* The position says how much was read or written only where it began at 0 and nothing else moves it. */
 static __always_inline void add_close(struct tracer_file_sums *sums, struct file *file, struct inode *inode,
-				      __u64 number, bool empties)
+				      __u64 number)
 {
 	__u32 mode = file->f_mode;
 	__s64 position = file->f_pos;
 	__s64 size = inode->i_size;
 	bool both = (mode & FMODE_READ) && (mode & FMODE_WRITE);
 
-	if (begins_content(file, size, empties))
-		__sync_fetch_and_add(&sums->begins, 1);
-	else if ((mode & FMODE_READ) && !sums->begins)
-		sums->reads_earlier = 1;
 	if (mode & FMODE_WRITE)
 		sums->modified_ns = modified_ns(number);
-	if ((mode & FMODE_WRITE) && !both && position > 0)
+	/* Programs that append go to the end when they open the file. */
+	if ((mode & FMODE_WRITE) && !both && !(file->f_flags & O_APPEND) && position > 0)
 		sums->wrote = 1;
 	if (mode & FMODE_READ) {
 		sums->reads = 1;
@@ -131,21 +137,21 @@ static __always_inline void add_close(struct tracer_file_sums *sums, struct file
 	__sync_fetch_and_add(&sums->opens, 1);
 }
 
-/* When the file that is closed was opened, if that was seen. Returns whether that has emptied it. */
-static __always_inline bool add_open(struct tracer_file_sums *sums, struct file *file, struct inode *inode)
+/* When the file that is closed was opened, if that was seen, and whether that has begun a content. */
+static __always_inline void add_open(struct tracer_file_sums *sums, struct file *file, struct inode *inode)
 {
 	__u64 key = (__u64)file;
 	struct tracer_opened_file *opened = sees_opens ? bpf_map_lookup_elem(&opened_files, &key) : NULL;
 
 	if (!opened || opened->inode != (__u64)inode) {
 		sums->open_unknown = 1;
-		return false;
+		add_content(sums, file, inode->i_size, false, false);
+		return;
 	}
 	if (!sums->opened_ns || opened->opened_ns < sums->opened_ns)
 		sums->opened_ns = opened->opened_ns;
-	bool empties = opened->empties;
+	add_content(sums, file, inode->i_size, true, opened->empties);
 	bpf_map_delete_elem(&opened_files, &key);
-	return empties;
 }
 
 static __always_inline int add_file(struct file *file, struct inode *inode, struct vfsmount *mount,
@@ -181,7 +187,8 @@ static __always_inline int add_file(struct file *file, struct inode *inode, stru
 		begin_anew(sums);
 		fresh = true;
 	}
-	add_close(sums, file, inode, number, add_open(sums, file, inode));
+	add_open(sums, file, inode);
+	add_close(sums, file, inode, number);
 	if (!fresh && !have_doubled(sums))
 		return 0;
 	struct tracer_wire_file_use *record = begin_use(buffer, process, &key, sums, fresh);

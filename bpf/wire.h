@@ -340,9 +340,10 @@ struct tracer_file_sums {
 	__u32 begins;  /* opens that began another content: they made the file, emptied it, or wrote all that it has */
 	__u64 modified_ns;  /* by the wall clock: when it had changed last, at the last close of one opened for writing
 			     */
-	__u8 reads_earlier; /* an open for reading that began no content, before any of this process did */
-	__u8 wrote;	    /* an open for writing only had moved on */
-	__u8 reserved[6];
+	__u8 reads_earlier; /* an open for reading that began no content, before any of this process did or may have */
+	__u8 wrote;	    /* an open for writing only, and not to append, had moved on */
+	__u8 may_begin;	    /* an open may have begun another content, before any did for certain */
+	__u8 reserved[5];
 };
 
 #define TRACER_FILESYSTEM_SIZE 16

@@ -43,12 +43,18 @@ void DiskFindings::file_used(const FileUse& use) {
   const FileId key = file_id(use);
   if (files.size() >= kMostFiles && !files.contains(key)) return;
   File& file = files[key];
-  // Another content: it has not been read yet.
-  if (use.contents_begun.value_or(0) != 0 || use.created) file = {};
+  // Where that is not known, it may have begun one; recordings of before, without generations, know it by `created`.
+  const bool may_begin = use.created || (use.generation && use.opened_to_write);
+  const std::uint64_t begun = use.contents_begun.value_or(may_begin ? 1 : 0);
+  const bool reads_earlier = use.read_earlier_content.value_or(use.generation.has_value());
+  // It has not been read yet, unless that began later: events come when processes end.
+  if (begun != 0 && use.last_close_ns > file.read_from_ns) file = {};
   file.path = *use.path;
   file.size_bytes = std::max(file.size_bytes, *use.size_bytes);
-  file.read_bytes += use.read_bytes.value_or(0);
   file.opens += use.opens;
+  if (!use.read_bytes || begun + (reads_earlier ? 1 : 0) > 1) return;
+  file.read_from_ns = std::min(file.read_from_ns, use.first_open_ns.value_or(use.process->start_ns));
+  file.read_bytes += *use.read_bytes;
   file.process = use.process;
   file.euid = use.euid;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,8 +43,9 @@ class DiskFindings : public Detector {
     std::uint64_t size_bytes = 0;
     std::uint64_t read_bytes = 0;
     std::uint64_t opens = 0;
-    std::shared_ptr<const Process> process;  ///< The last that read it.
-    std::optional<std::uint32_t> euid;       ///< As which user.
+    std::uint64_t read_from_ns = std::numeric_limits<std::uint64_t>::max();  ///< The first of these reads began then.
+    std::shared_ptr<const Process> process;                                  ///< The last that read it.
+    std::optional<std::uint32_t> euid;                                       ///< As which user.
   };
   /// Who kept the device busy meanwhile.
   struct Neighbor {

@@ -50,10 +50,11 @@ void FullFileSystems::ask(ReadSpace read, Look look) {
 void FullFileSystems::file_used(const FileUse& use) {
   // What another user's process in it writes is not named.
   if (!read_ || !book_.is_own(*use.process)) return;
-  if (!use.opened_to_write) return forget_removed(use);
+  if (!use.opened_to_write) return note_move(use);
   Work* const work = works_.make(*use.process);
   if (work == nullptr) return;
   note_writer(*work, use);
+  work->sees_moves = use.renames.has_value();
   if (!use.path || !use.device) return;
   auto& written = work->written;
   std::erase_if(written, [&](const Written& each) { return each.device == *use.device; });
@@ -72,8 +73,8 @@ void FullFileSystems::note_writer(Work& work, const FileUse& use) {
 
 void FullFileSystems::add_file(Work& work, const FileUse& use) {
   if (use.path_cut || use.size_bytes.value_or(0) == 0) return;
-  File added{*use.device, use.last_close_ns, {*use.path, use.inode.value_or(0), *use.size_bytes}};
-  const auto cost = [](const File& each) { return sizeof each + each.file.path.size(); };
+  File added{
+      *use.device, use.last_close_ns, {use.renamed_to.value_or(*use.path), use.inode.value_or(0), *use.size_bytes}};
   auto place = std::find_if(work.files.begin(), work.files.end(), [&](const File& each) {
     return each.device == added.device && each.file.inode == added.file.inode;
   });
@@ -82,8 +83,8 @@ void FullFileSystems::add_file(Work& work, const FileUse& use) {
                              [](const File& a, const File& b) { return a.file.size_bytes < b.file.size_bytes; });
     if (place->file.size_bytes >= added.file.size_bytes) return;
   }
-  const std::size_t before = place == work.files.end() ? 0 : cost(*place);
-  const std::size_t bytes = work.file_bytes - before + cost(added);
+  const std::size_t before = place == work.files.end() ? 0 : place->cost();
+  const std::size_t bytes = work.file_bytes - before + added.cost();
   if (!works_.charge(*use.process, bytes)) return;
   work.file_bytes = bytes;
   if (place == work.files.end()) {
@@ -93,12 +94,23 @@ void FullFileSystems::add_file(Work& work, const FileUse& use) {
   }
 }
 
-/// By one that did not write it: who writes and removes a file may have failed in between.
-void FullFileSystems::forget_removed(const FileUse& use) {
-  Work* const work = use.deletes.value_or(0) == 0 || !use.device ? nullptr : works_.find(*use.process);
+/// A removed file is forgotten if another did that than wrote it: who did both may have failed in between.
+void FullFileSystems::note_move(const FileUse& use) {
+  Work* const work =
+      use.device && (use.renamed_to || use.deletes.value_or(0) != 0) ? works_.find(*use.process) : nullptr;
   if (work == nullptr) return;
-  std::erase_if(work->files,
-                [&](const File& each) { return each.device == *use.device && each.file.inode == use.inode; });
+  const auto place = std::find_if(work->files.begin(), work->files.end(), [&](const File& each) {
+    return each.device == *use.device && each.file.inode == use.inode;
+  });
+  if (place == work->files.end()) return;
+  work->file_bytes -= place->cost();
+  if (use.renamed_to) place->file.path = *use.renamed_to;
+  if (use.deletes.value_or(0) != 0) {
+    work->files.erase(place);
+  } else {
+    work->file_bytes += place->cost();
+  }
+  works_.charge(*use.process, work->file_bytes);
 }
 
 void FullFileSystems::process_ended(const ProcessExit& exit, std::vector<Event>&) {
@@ -115,6 +127,7 @@ void FullFileSystems::process_ended(const ProcessExit& exit, std::vector<Event>&
     failed.wrote_itself = each.pid == exit.process->pid && each.start_ns == exit.process->start_ns;
     failed.euid = each.euid;
     failed.device = each.device;
+    failed.sees_moves = known->sees_moves;
     failed.unlinked_bytes = unlinked ? all_bytes - std::min(all_bytes, writer.named_bytes) : 0;
     question(std::move(failed), each, *known);
   }
@@ -213,7 +226,11 @@ bool FullFileSystems::may_have_been_full(const Failed& failed, const FileSystemS
     // Others may have written as much.
     if (*before > most_free_bytes_ + 2 * std::max(failed.written_bytes, failed.closed_bytes)) return false;
   }
-  return space.removed_bytes != 0 && is_full_without(space.free_bytes, space.removed_bytes + failed.unlinked_bytes);
+  // Where renames are not seen, a file that is gone may have another name, and no room was gained.
+  const bool gained = failed.sees_moves || !failed.free_before_bytes ||
+                      space.free_bytes + failed.written_bytes >= *failed.free_before_bytes + space.removed_bytes / 2;
+  return space.removed_bytes != 0 && gained &&
+         is_full_without(space.free_bytes, space.removed_bytes + failed.unlinked_bytes);
 }
 
 void FullFileSystems::take_answers(std::uint64_t time_ns, std::vector<Event>& events) {

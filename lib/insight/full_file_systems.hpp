@@ -70,6 +70,7 @@ class FullFileSystems : public Detector {
     bool wrote_itself = false;
     std::optional<std::uint32_t> euid = {};  ///< As which user the path was written to.
     std::uint64_t device = 0;
+    bool sees_moves = false;
     std::size_t held = 1;              ///< Of the room for questions.
     std::uint64_t unlinked_bytes = 0;  ///< At most: that it wrote to files that had no name any more.
     std::optional<std::uint64_t> free_before_bytes = {};  ///< At the last look before its end.
@@ -81,6 +82,8 @@ class FullFileSystems : public Detector {
     std::uint64_t device = 0;
     std::uint64_t closed_ns = 0;
     WrittenFile file;
+
+    std::size_t cost() const noexcept { return sizeof *this + file.path.size(); }
   };
   /// What the process did whose files were reported last.
   struct LastWriter {
@@ -93,6 +96,7 @@ class FullFileSystems : public Detector {
     std::vector<Written> written = {};  ///< The last one at the end.
     std::vector<File> files = {};
     std::size_t file_bytes = 0;  ///< That they take here.
+    bool sees_moves = false;     ///< Their renames are seen.
     LastWriter last_writer = {};
     std::shared_ptr<const Context> context = {};
     std::optional<bool> failed = {};  ///< Absent: it has not finished.
@@ -105,7 +109,7 @@ class FullFileSystems : public Detector {
   uid_t user_of(const Process& process) const { return book_.accounts()->user_of(owner_of(process)); }
   void add_file(Work& work, const FileUse& use);
   void note_writer(Work& work, const FileUse& use);
-  void forget_removed(const FileUse& use);
+  void note_move(const FileUse& use);
   void question(Failed failed, const Written& written, Work& work);
   void note_looks(Failed& failed, const ProcessSpan& last, const Work& work) const;
   void begin_look();

@@ -173,7 +173,7 @@ std::uint64_t StallFindings::needed_ns(std::uint64_t least_ns, const std::option
 }
 
 /// Once for each wait: an answer would be the same.
-const std::optional<std::string>& StallFindings::mount_of(std::uint32_t pid) {
+const std::optional<AwaitedMount>& StallFindings::mount_of(std::uint32_t pid) {
   Member& member = members_[pid];
   const Process& process = *member.process;
   // What another user's process in it uses is not named.
@@ -229,8 +229,11 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
   // Of several threads, the one that waited last stands for all.
   draft.confidence = culprit->threads > 1 ? "medium" : wait.confidence;
   draft.evidence.push_back(words("waits_for", std::string(wait.words)));
-  if (wait.name == "disk")
-    if (const auto& mount = mount_of(culprit->process->pid)) draft.evidence.push_back(words("mount", *mount));
+  const auto* const mount = wait.name == "disk" ? &mount_of(culprit->process->pid) : nullptr;
+  if (mount != nullptr && *mount) {
+    draft.evidence.push_back(words("mount", (*mount)->text));
+    if (!(*mount)->certain) draft.confidence = "medium";
+  }
   if (pace) {
     draft.evidence.push_back(figure("usual_ns", pace->wall_ns, "ns"));
     draft.evidence.push_back(figure("usual_idle_ns", pace->idle_ns, "ns"));

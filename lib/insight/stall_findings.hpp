@@ -15,6 +15,7 @@
 
 #include "insight/detector.hpp"
 #include "insight/works.hpp"
+#include "source/proc/served_mount.hpp"
 
 namespace tracer::internal {
 
@@ -32,9 +33,9 @@ class StallFindings : public Detector {
   /// Absent: nothing, or too little, is known of it.
   using FindPace = std::function<std::optional<UsualPace>(const Context&)>;
 
-  /// The mounted file system that a process waits for, in words; absent: not known.
-  using ReadMount = std::function<std::optional<std::string>(std::uint32_t pid, std::uint64_t start_ns,
-                                                             const std::vector<std::string>& arguments)>;
+  /// The mounted file system that a process waits for; absent: not known.
+  using ReadMount = std::function<std::optional<AwaitedMount>(std::uint32_t pid, std::uint64_t start_ns,
+                                                              const std::vector<std::string>& arguments)>;
 
   explicit StallFindings(FindingBook& book);
 
@@ -61,7 +62,7 @@ class StallFindings : public Detector {
     std::uint32_t peer_pid = 0;  ///< That ended its earlier waits for this pipe. 0: not known.
     std::uint64_t threads = 1;
     bool asked = false;  ///< Since it is quiet, for what `mount` says.
-    std::optional<std::string> mount;
+    std::optional<AwaitedMount> mount;
     std::shared_ptr<const Process> process;
   };
   struct Work {
@@ -80,7 +81,7 @@ class StallFindings : public Detector {
   };
   Natures natures_of(const std::vector<const Member*>& members) const;
   static bool waits_by_nature(const Member& member, const Natures& natures);
-  const std::optional<std::string>& mount_of(std::uint32_t pid);
+  const std::optional<AwaitedMount>& mount_of(std::uint32_t pid);
   void report(const ScopeFigures& figures, const std::vector<const Member*>& members, std::uint64_t since_ns,
               std::uint64_t time_ns, std::vector<Event>& events);
 

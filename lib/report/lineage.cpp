@@ -91,11 +91,7 @@ void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t
   sees_opens_ = sees_opens_ || use.first_open_ns.has_value();
   if (!use.path) {
     folded_opens_ += use.opens;
-    if (use.folded == "others" && use.opened_to_write) {
-      const std::uint64_t begin_ns = use.process->start_ns + wall_offset_ns;
-      const auto [first, fresh] = unnamed_writes_.try_emplace(host, begin_ns);
-      if (!fresh) first->second = std::min(first->second, begin_ns);
-    }
+    unnamed_writes_[host].add_unnamed(use, wall_offset_ns);
     return;
   }
   const std::size_t bytes = use.path->size() + (use.renamed_to ? use.renamed_to->size() : 0);
@@ -104,12 +100,12 @@ void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t
     return;
   }
   ContentUse content = content_use(use);
-  for (std::uint64_t* time_ns : {&content.open_from_ns, &content.open_to_ns, &content.close_ns})
+  for (std::uint64_t* time_ns : {&content.process_ns, &content.open_from_ns, &content.open_to_ns, &content.close_ns})
     *time_ns += wall_offset_ns;
   Use& added =
       uses_.emplace_back(Use{place_of(*use.process), place_of(*use.path), host, file_id(use), content, use.opens,
-                             use.read_bytes, use.written_bytes, use.size_bytes, use.renames.value_or(0) != 0,
-                             std::nullopt, use.renames.has_value(), std::nullopt});
+                             content.may_be_several ? std::nullopt : use.read_bytes, use.written_bytes, use.size_bytes,
+                             use.renames.value_or(0) != 0, std::nullopt, use.renames.has_value(), std::nullopt});
   if (use.renamed_to) added.renamed_to = place_of(*use.renamed_to);
   // After its last close, but nobody knows when.
   if (use.deletes.value_or(0) != 0)
@@ -168,6 +164,7 @@ void note(Passed& how, bool certain, std::size_t task, std::vector<std::size_t>&
 
 /// `is_read`: after it was written; `may_be_read`: if so, that is not certain.
 FileRole role_of(const LineageFile& file, const Content& content, bool is_read, bool may_be_read) {
+  if (!content.known) return FileRole::kUnknown;
   if (content.readers.empty() && content.writers.empty()) return FileRole::kUntouched;
   if (is_read) return FileRole::kIntermediate;
   if (!file.writers.empty()) return may_be_read ? FileRole::kUnknown : FileRole::kOutput;
@@ -177,7 +174,7 @@ FileRole role_of(const LineageFile& file, const Content& content, bool is_read, 
 }  // namespace
 
 void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>& times, const Content& content,
-                                 LineageGraph& lineage) const {
+                                 const MayBegins& unnamed, LineageGraph& lineage) const {
   struct Modes {
     Passed reads = Passed::kNo;
     Passed writes = Passed::kNo;
@@ -193,6 +190,7 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
   for (const ContentPart& writer : content.writers) {
     const Use& use = *uses[writer.use];
     used.insert(writer.use);
+    file.may_be_several = file.may_be_several || use.content.may_be_several;
     note(modes[use.task].writes, writer.certain, use.task, file.writers, file.possible_writers);
     add_bytes(file.written_bytes, writer.certain ? use.written_bytes : std::nullopt,
               &writer == &content.writers.front());
@@ -209,7 +207,7 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
     for (const ContentPart& writer : content.writers) {
       // One process passes on to itself only what it read in another open than that which began it.
       if (writer.use == reader.use && (use.opens <= 1 || !times[reader.use].begins)) continue;
-      const Passed how = passed(times, content, writer, reader);
+      const Passed how = passed(times, content, writer, reader, unnamed);
       if (how == Passed::kNo) continue;
       is_read = is_read || how == Passed::kYes;
       may_be_read = true;
@@ -237,25 +235,29 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
   }
   std::erase_if(file.possible_writers, [&](std::size_t task) { return modes[task].writes == Passed::kYes; });
   std::erase_if(file.possible_readers, [&](std::size_t task) { return modes[task].reads == Passed::kYes; });
+  for (auto& [task, own] : modes)
+    std::erase_if(own.may_from, [&own = own](std::size_t each) {
+      return std::find(own.from.begin(), own.from.end(), each) != own.from.end();
+    });
   file.role = role_of(file, content, is_read, may_be_read);
-  const auto unnamed = unnamed_writes_.find(uses[in_order.front()]->host);
-  if (file.role == FileRole::kInput && unnamed != unnamed_writes_.end() &&
-      unnamed->second < times[in_order.back()].close_ns)
+  if (file.role == FileRole::kInput && unnamed.any_before(times[in_order.back()].close_ns))
     file.role = FileRole::kUnknown;
   for (auto& [task, own] : modes) {
-    const auto add = [&, task = task](FileMode mode, bool certain) {
-      return &lineage.edges.emplace_back(LineageEdge{task, at, mode, certain, {}, {}});
+    const auto add = [&, task = task](FileMode mode, Passed how, bool reads = false) {
+      if (how == Passed::kNo) return;
+      LineageEdge& edge = lineage.edges.emplace_back(LineageEdge{task, at, mode, how == Passed::kYes, {}, {}});
+      if (!reads) return;
+      edge.from = std::move(own.from);
+      edge.may_from = std::move(own.may_from);
     };
-    const bool reads = own.reads != Passed::kNo;
-    const bool writes = own.writes != Passed::kNo;
-    if (reads || writes) {
-      const FileMode mode = !writes ? FileMode::kRead : reads ? FileMode::kReadWrite : FileMode::kWrite;
-      LineageEdge* const edge = add(mode, own.reads == Passed::kYes || own.writes == Passed::kYes);
-      edge->from = std::move(own.from);
-      edge->may_from = std::move(own.may_from);
+    if (own.reads == own.writes) {
+      add(FileMode::kReadWrite, own.reads, true);
+    } else {
+      add(FileMode::kRead, own.reads, true);
+      add(FileMode::kWrite, own.writes);
     }
-    if (own.renames) add(FileMode::kRename, true);
-    if (own.deletes) add(FileMode::kDelete, true);
+    if (own.renames) add(FileMode::kRename, Passed::kYes);
+    if (own.deletes) add(FileMode::kDelete, Passed::kYes);
   }
 }
 
@@ -281,8 +283,9 @@ LineageGraph LineageBuilder::build() const {
   for (const Uses* file : files) {
     std::vector<ContentUse> times;
     for (const Use* use : *file) times.push_back(use->content);
+    const auto unnamed = unnamed_writes_.find(file->front()->host);
     for (const Content& content : contents_of(times)) {
-      add_content(*file, times, content, lineage);
+      add_content(*file, times, content, unnamed == unnamed_writes_.end() ? MayBegins() : unnamed->second, lineage);
       versions[{file->front()->host, lineage.files.back().path}].push_back(lineage.files.size() - 1);
     }
   }

@@ -36,7 +36,7 @@ enum class FileRole {
   kInput,         ///< Read, and written by nobody who was seen.
   kIntermediate,  ///< Written, and read afterwards.
   kOutput,        ///< Written, and not read afterwards: a result, or in vain.
-  kUntouched,     ///< Neither read nor written: only renamed or deleted.
+  kUntouched,     ///< Neither read nor written: only renamed, deleted or opened.
   kUnknown,       ///< Read or written, but whether it is one of the first three is not known.
 };
 const char* to_string(FileRole role) noexcept;
@@ -54,12 +54,13 @@ struct LineageFile {
   std::vector<std::size_t> readers;
   std::vector<std::size_t> possible_writers;  ///< Not for certain, and not among those.
   std::vector<std::size_t> possible_readers;
+  bool may_be_several = false;  ///< One that wrote it began several contents, or may have: they count as one.
   std::size_t version = 1;      ///< Of the contents that a file of this path had one after another, from 1.
   std::size_t versions = 1;     ///< How many there are.
   std::optional<bool> deleted;  ///< Absent: the kernel did not show it.
 };
 
-/// Of a task and a file there may be three edges: one of the first three, a rename, and a delete.
+/// Of a task and a file there may be an edge of each but one: kReadWrite stands for both, if both are as certain.
 enum class FileMode { kRead, kWrite, kReadWrite, kRename, kDelete };
 const char* to_string(FileMode mode) noexcept;
 
@@ -113,7 +114,7 @@ class LineageBuilder {
   class Names;
   using Uses = std::vector<const Use*>;
   void add_content(const Uses& uses, const std::vector<ContentUse>& times, const Content& content,
-                   LineageGraph& lineage) const;
+                   const MayBegins& unnamed, LineageGraph& lineage) const;
 
   void add_use(const FileUse& use, std::size_t host, std::uint64_t wall_offset_ns);
   static LineageTask task_of(const Context& context);
@@ -131,7 +132,7 @@ class LineageBuilder {
   std::uint64_t left_out_ = 0;
   bool seen_ = false;
   bool sees_opens_ = false;
-  std::map<std::size_t, std::uint64_t> unnamed_writes_;  ///< By host: the first use of files not told apart began then.
+  std::map<std::size_t, MayBegins> unnamed_writes_;  ///< By host.
 };
 
 /// {"schema": 1, "tasks": [], "files": [], "edges": []}

@@ -149,7 +149,8 @@ void add_files(Grid& grid, const LineageGraph& lineage, std::vector<const Lineag
     const LineageFile& file = lineage.files[edges[i]->file];
     std::string others = others_of(*edges[i]);
     if (is_deleted(file) && edges[i]->mode != FileMode::kDelete) others += others.empty() ? "deleted" : ", deleted";
-    grid.add({verb, named_path(lineage, file), format_bytes(file.size_bytes), others});
+    grid.add({(edges[i]->certain ? "  " : "  maybe ") + std::string(verb), named_path(lineage, file),
+              format_bytes(file.size_bytes), others});
   }
   if (edges.size() > kMostFilesOfTask)
     grid.add({"", rest_text(edges.size() - kMostFilesOfTask, "file", "files"), "", ""});
@@ -157,7 +158,9 @@ void add_files(Grid& grid, const LineageGraph& lineage, std::vector<const Lineag
 
 std::uint64_t size_of(const LineageFile& file) { return file.size_bytes; }
 std::uint64_t read_of(const LineageFile& file) { return file.read_bytes.value_or(Figure{}).value; }
-bool is_read_again(const LineageFile& file) { return file.size_bytes != 0 && read_of(file) / 2 >= file.size_bytes; }
+bool is_read_again(const LineageFile& file) {
+  return !file.may_be_several && file.size_bytes != 0 && read_of(file) / 2 >= file.size_bytes;
+}
 
 std::string sums_text(const LineageGraph& lineage) {
   std::string text;
@@ -177,7 +180,7 @@ std::string sums_text(const LineageGraph& lineage) {
   add(has(FileRole::kIntermediate), "written, and read afterwards");
   add(has(FileRole::kOutput), "written, and not read afterwards");
   add(has(FileRole::kUnknown), "by whom they were written, or whether they were read afterwards, is not known");
-  add(has(FileRole::kUntouched), "only renamed or deleted");
+  add(has(FileRole::kUntouched), "only renamed, deleted or opened");
   add(is_deleted, "deleted, of all these");
   add(is_read_again, "read again and again, twice their size or more", read_of);
   return text;
@@ -230,10 +233,10 @@ std::string lineage_text(const LineageGraph& lineage) {
     const auto from = [&](const LineageEdge& edge) { return with_names(lineage, "from ", edge.from, edge.may_from); };
     const auto to = [&](const LineageEdge& edge) { return to_text(lineage, readers, edge); };
     const auto writers = [&](const LineageEdge& edge) { return writers_text(lineage, edge); };
-    add_files(grid, lineage, tasks[i].reads, "  reads", from);
-    add_files(grid, lineage, tasks[i].writes, "  writes", to);
-    add_files(grid, lineage, tasks[i].renames, "  renames", writers);
-    add_files(grid, lineage, tasks[i].deletes, "  deletes", writers);
+    add_files(grid, lineage, tasks[i].reads, "reads", from);
+    add_files(grid, lineage, tasks[i].writes, "writes", to);
+    add_files(grid, lineage, tasks[i].renames, "renames", writers);
+    add_files(grid, lineage, tasks[i].deletes, "deletes", writers);
   }
   std::string text = folder_line(lineage) + grid.text();
   if (rest != 0) text += rest_text(rest, "task", "tasks") + " (all: --json)\n";

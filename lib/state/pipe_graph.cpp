@@ -180,8 +180,16 @@ void PipeGraph::forget(const ProcessId& id) {
   }
   const std::set<ProcessId, ByPid> together = joined_to(id);
   if (pipes_.size() < kMostPipes) add_pipe(together, pipes_);
+  const auto leave = [&](const std::vector<ProcessId>& neighbors, const ProcessId& gone,
+                         std::vector<ProcessId> Member::*list) {
+    for (const ProcessId& each : neighbors)
+      if (const auto neighbor = members_.find(each); neighbor != members_.end())
+        std::erase(neighbor->second.*list, gone);
+  };
   for (const ProcessId& each : together) {
     const auto member = members_.find(each);
+    leave(member->second.writers, each, &Member::readers);
+    leave(member->second.readers, each, &Member::writers);
     member->second.writers.clear();
     member->second.readers.clear();
     if (member->second.end_ns) members_.erase(member);

@@ -205,22 +205,29 @@ TEST_CASE("which opens began another content, read the one before, or wrote at a
   auto uses = uses_below(capture, static_cast<std::uint32_t>(capture.pid), folder.path());
   struct Rewritten {
     const char* name;
-    std::uint64_t begun;
+    std::optional<std::uint64_t> begun;
     std::optional<bool> read_earlier;
     bool modified;
   };
-  // Where opens are not seen, what a child wrote before one counts as well.
-  const std::uint64_t emptied = sees_functions() ? 1 : 0;
+  using Begun = std::optional<std::uint64_t>;
+  // Where opens are not seen, what a child wrote before one counts as well, and any may have emptied the file.
+  const bool seen = sees_functions();
+  const Begun none = seen ? Begun(0) : std::nullopt;
+  const auto earlier = seen ? std::optional(true) : std::nullopt;
+  // One that is seen may have emptied the file afterwards, if it has written to the end.
+  const Begun to_end = seen ? std::nullopt : Begun(1);
   const Rewritten all[] = {
       {"twice", 2, std::nullopt, true},
       {"own", 1, false, true},
       {"into_itself", 1, true, true},
-      {"database", 0, true, !sees_functions()},
-      {"changed", 0, true, true},
+      {"database", none, earlier, !seen},
+      {"changed", none, earlier, true},
       {"appended", 0, std::nullopt, true},
-      {"emptied", emptied, std::nullopt, true},
-      {"in_part", 0, std::nullopt, true},
-      {"all", 1, std::nullopt, true},
+      {"emptied", 1, std::nullopt, true},
+      {"in_part", none, std::nullopt, true},
+      {"all", to_end, std::nullopt, true},
+      {"rewritten", seen ? Begun(1) : std::nullopt, seen ? std::optional(false) : std::nullopt, true},
+      {"at_end", to_end, std::nullopt, true},
   };
   for (const Rewritten& each : all) {
     const std::string name = each.name;
@@ -232,6 +239,10 @@ TEST_CASE("which opens began another content, read the one before, or wrote at a
     CHECK(use.modified_meanwhile == each.modified);
     CHECK(use.generation.has_value());
   }
+  // One that appends goes to the end when it opens the file.
+  const auto looked_at = uses_below(capture, static_cast<std::uint32_t>(capture.reported()), folder.path());
+  REQUIRE(looked_at.contains("looked_at"));
+  CHECK(looked_at.at("looked_at").modified_meanwhile == false);
   if (!std::filesystem::exists(folder.path() + "/linked")) return;
   REQUIRE(uses.contains("linked"));
   CHECK(uses.at("linked").contents_begun == 1u);

@@ -277,13 +277,23 @@ int rewrite_files(const Arguments& arguments) {
   if (::chdir(arguments.at(0).c_str()) != 0) give_up("chdir");
   const pid_t child = ::fork();
   if (child == 0) {
-    for (const char* name : {"into_itself", "database", "changed", "appended", "emptied", "in_part", "all"})
+    for (const char* name : {"into_itself", "database", "changed", "appended", "emptied", "in_part", "all", "rewritten",
+                             "at_end", "looked_at"})
       make(name, 1000);
     ::_exit(0);
   }
   if (child < 0 || ::waitpid(child, nullptr, 0) != child) give_up("child");
   // The kernel keeps the time of a change by its ticks.
   ::usleep(50'000);
+  const pid_t appender = ::fork();
+  if (appender == 0) {
+    const int fd = opened(::open("looked_at", O_WRONLY | O_APPEND), "looked_at");
+    ::lseek(fd, 0, SEEK_END);
+    ::close(fd);
+    ::_exit(0);
+  }
+  if (appender < 0 || ::waitpid(appender, nullptr, 0) != appender) give_up("child");
+  report(static_cast<std::uint64_t>(appender));
   make("twice", 100);
   make("twice", 200);
   make("own", 100);
@@ -307,6 +317,11 @@ int rewrite_files(const Arguments& arguments) {
   use("emptied", O_WRONLY | O_TRUNC, [](int) {});
   use("in_part", O_WRONLY, [](int fd) { put(fd, 10); });
   use("all", O_WRONLY, [](int fd) { put(fd, 1000); });
+  use("rewritten", O_RDWR | O_TRUNC, [](int fd) { put(fd, 1000); });
+  use("at_end", O_WRONLY, [](int fd) {
+    ::lseek(fd, 900, SEEK_SET);
+    put(fd, 100);
+  });
   const int fd = ::open(".", O_TMPFILE | O_WRONLY, 0600);
   if (fd < 0) return 0;
   put(fd, 300);

@@ -371,6 +371,10 @@ struct FileUse {
   std::uint32_t more_renames = 0;
   std::uint32_t more_deletes = 0;
   bool moves_unseen = false;
+  std::uint32_t begins = 0;
+  bool may_begin = false;
+  bool reads_earlier = false;
+  std::uint64_t modified_ns = 0;
 };
 
 inline Bytes file_use_record(const Who& who, const FileUse& use) {
@@ -400,6 +404,10 @@ inline Bytes file_use_record(const Who& who, const FileUse& use) {
   record.sums.renames = use.renames;
   record.sums.deletes = use.deletes;
   record.sums.moves_unseen = use.moves_unseen ? 1 : 0;
+  record.sums.begins = use.begins;
+  record.sums.may_begin = use.may_begin ? 1 : 0;
+  record.sums.reads_earlier = use.reads_earlier ? 1 : 0;
+  record.sums.modified_ns = use.modified_ns;
   record.more_renames = use.more_renames;
   record.more_deletes = use.more_deletes;
   const std::string names = use.path.empty() ? "" : components(use.path);

@@ -250,6 +250,32 @@ TEST_CASE("a task that is still called otherwise when it reads is the same task"
   CHECK(path->at_least_ns == 9 + 8);
 }
 
+TEST_CASE("neither files that are written outside of tasks nor reads of one file take the places of others") {
+  Plan plan;
+  plan.steps = {{10 * kSecond}, {10 * kSecond, {0}}, {10 * kSecond, {1}}};
+  plan.run_on(1);
+  std::vector<Event> events = events_of(plan);
+  std::vector<Event> more;
+  for (std::size_t i = 0; i < 40'000; ++i) {
+    FileUse use = use_of(0, 1000 + i, true, kSecond);
+    Context outside = context_of(0);
+    outside.task_key.reset();
+    use.process = build::process({.pid = 5, .start_ns = kSecond, .context = outside});
+    more.emplace_back(use);
+  }
+  events.insert(events.begin() + 1, more.begin(), more.end());
+  const auto second = std::find_if(events.begin(), events.end(), [](const Event& event) {
+    const auto* use = event.get_if<FileUse>();
+    return use != nullptr && use->opened_to_read;
+  });
+  const std::vector<Event> reads(140'000, *second);
+  events.insert(second, reads.begin(), reads.end());
+  const auto path = path_in(events);
+  REQUIRE(path);
+  CHECK(path->by_files);
+  CHECK(path->tasks.size() == 3);
+}
+
 TEST_CASE("the inode of a file that is gone says nothing of the next one") {
   Book book;
   RunPaths paths(book);

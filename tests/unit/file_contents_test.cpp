@@ -26,6 +26,7 @@ struct Uses {
     names += name;
     all.push_back({});
     ContentUse& use = all.back();
+    use.process_ns = static_cast<unsigned char>(name);
     use.open_from_ns = use.open_to_ns = open_ns;
     use.close_ns = close_ns;
     return use;
@@ -43,7 +44,14 @@ struct Uses {
   }
   ContentUse& read(char name, std::uint64_t open_ns, std::uint64_t close_ns) {
     ContentUse& use = add(name, open_ns, close_ns);
-    use.reads = use.reads_earlier = true;
+    use.reads = use.reads_earlier = use.surely_reads_earlier = true;
+    return use;
+  }
+  /// To write, by an open that was not seen.
+  ContentUse& may_begin(char name, std::uint64_t from_ns, std::uint64_t close_ns) {
+    ContentUse& use = append(name, from_ns, close_ns);
+    use.open_to_ns = close_ns;
+    use.may_begin = use.may_be_several = true;
     return use;
   }
   /// "AB" for what B read of A; what is not certain ends with "?".
@@ -70,6 +78,7 @@ FileUse use_of(std::uint64_t start_ns, std::uint64_t close_ns) {
   use.process = std::move(process);
   use.opens = 1;
   use.last_close_ns = close_ns;
+  use.generation = 1;
   use.contents_begun = 0;
   use.modified_meanwhile = false;
   return use;
@@ -95,7 +104,6 @@ TEST_CASE("what was there before anybody wrote is a content of its own") {
   CHECK(uses.passes() == Passes{"BC"});
   const auto contents = contents_of(uses.all);
   REQUIRE(contents.size() == 2);
-  CHECK(!contents[0].begun);
   CHECK(contents[0].writers.empty());
 }
 
@@ -187,10 +195,12 @@ TEST_CASE("without its open, a use began after its process") {
 
 TEST_CASE("earlier recordings say who made a file and who wrote all of it") {
   FileUse use = use_of(10, 50);
+  use.generation.reset();
   use.contents_begun.reset();
   use.modified_meanwhile.reset();
   use.opened_to_write = true;
   CHECK(content_use(use).surely_writes);
+  CHECK(!content_use(use).may_begin);
   CHECK(!content_use(use).begins);
   use.size_bytes = 7;
   use.written_bytes = 7;
@@ -199,4 +209,116 @@ TEST_CASE("earlier recordings say who made a file and who wrote all of it") {
   CHECK(!content_use(use).begins);
   use.created = true;
   CHECK(content_use(use).begins);
+}
+
+TEST_CASE("who may have emptied a file leaves what others wrote before to later readers as possible only") {
+  Uses uses;
+  uses.begin('A', 10, 20, true);
+  uses.read('R', 22, 25);
+  uses.may_begin('U', 30, 40);
+  uses.read('D', 50, 60);
+  CHECK(uses.passes() == Passes{"AR", "AD?", "UD"});
+  // It read, too: its own or what was there.
+  ContentUse& both = uses.may_begin('V', 70, 80);
+  both.reads = both.reads_earlier = true;
+  uses.append('W', 90, 95);
+  uses.read('E', 96, 99);
+  CHECK(uses.passes() == Passes{"AR", "AD?", "UD", "AV?", "UV?", "VV?", "AE?", "UE?", "VE", "WE"});
+}
+
+TEST_CASE("many that may have emptied a file leave nothing certain that is not") {
+  Uses uses;
+  uses.begin('A', 10, 20, true);
+  for (std::uint64_t i = 0; i < 100; ++i) uses.may_begin('U', 30 + i, 31 + i).process_ns = 1000 + i;
+  uses.read('D', 200, 210);
+  CHECK(uses.passes() == Passes{"AD?", "UD?"});
+}
+
+TEST_CASE("a process that has written files which are not told apart may have written any") {
+  FileUse use = use_of(25, 40);
+  use.folded = "others";
+  MayBegins unnamed;
+  unnamed.add_unnamed(use);
+  CHECK(!unnamed.any_before(41));
+  use.opened_to_write = true;
+  unnamed.add_unnamed(use);
+  CHECK(unnamed.any_before(41));
+  CHECK(!unnamed.any_before(25));
+  Uses uses;
+  uses.begin('A', 10, 20, true);
+  uses.read('B', 22, 24);
+  uses.read('C', 50, 60);
+  const auto contents = contents_of(uses.all);
+  REQUIRE(contents.size() == 1);
+  const auto& [writers, readers, others, may_begin, known] = contents[0];
+  CHECK(passed(uses.all, contents[0], writers[0], readers[0], unnamed) == Passed::kYes);
+  CHECK(passed(uses.all, contents[0], writers[0], readers[1], unnamed) == Passed::kMaybe);
+  // What it has written under a name is told apart.
+  uses.all[0].process_ns = 25;
+  CHECK(passed(uses.all, contents[0], writers[0], readers[1], unnamed) == Passed::kYes);
+}
+
+TEST_CASE("of contents that may have begun within another's time any may be the last") {
+  Uses uses;
+  uses.begin('P', 1, 100).open_to_ns = 100;
+  uses.begin('Q', 50, 60).open_to_ns = 60;
+  uses.read('R', 200, 210);
+  CHECK(uses.passes() == Passes{"PR?", "QR?"});
+  uses.begin('S', 150, 160).open_to_ns = 160;
+  CHECK(uses.passes() == Passes{"SR"});
+}
+
+TEST_CASE("who begins a content reads that, unless another began one meanwhile") {
+  Uses uses;
+  uses.begin('P', 10, 100).reads = true;
+  CHECK(uses.passes() == Passes{"PP"});
+  uses.all[0].open_to_ns = 100;
+  uses.begin('Q', 50, 60);
+  CHECK(uses.passes() == Passes{"PP?", "QP?"});
+}
+
+TEST_CASE("nothing is read of an empty file, and who could not write has written nothing") {
+  FileUse use = use_of(10, 50);
+  use.opened_to_read = use.created = true;
+  use.contents_begun = 1;
+  use.read_earlier_content = false;
+  use.size_bytes = 0;
+  CHECK(!content_use(use).reads);
+  const auto contents = contents_of({content_use(use)});
+  REQUIRE(contents.size() == 1);
+  CHECK(contents[0].writers.empty());
+  CHECK(contents[0].readers.empty());
+  CHECK(contents[0].others.size() == 1);
+  use.size_bytes = 5;
+  CHECK(content_use(use).reads);
+  use.read_bytes = 0;
+  CHECK(!content_use(use).reads);
+}
+
+TEST_CASE("whether an open that was not seen began a content is not known") {
+  FileUse use = use_of(10, 50);
+  use.opened_to_read = use.opened_to_write = true;
+  use.contents_begun.reset();
+  CHECK(!content_use(use).may_begin);
+  use.modified_meanwhile = true;
+  CHECK(content_use(use).may_begin);
+  CHECK(!content_use(use).begins);
+  CHECK(content_use(use).reads_earlier);
+  CHECK(!content_use(use).surely_reads_earlier);
+  use.read_earlier_content = true;
+  CHECK(content_use(use).surely_reads_earlier);
+}
+
+TEST_CASE("of a file with too many possible pairs nothing is known") {
+  Uses uses;
+  for (std::uint64_t i = 0; i < 1500; ++i) {
+    uses.begin('A', 1, 1000).open_to_ns = 1000;
+    uses.read('B', 1, 1000).open_to_ns = 1000;
+  }
+  const auto contents = contents_of(uses.all);
+  REQUIRE(contents.size() == 1);
+  CHECK(!contents[0].known);
+  CHECK(contents[0].writers.empty());
+  CHECK(contents[0].readers.empty());
+  CHECK(contents[0].others.size() == 3000);
 }

@@ -106,6 +106,39 @@ TEST_CASE("sums that the kernel began anew are added to those before") {
   CHECK(use.created);
 }
 
+TEST_CASE("whether a content began, and which was read, is absent where it is not known") {
+  struct Case {
+    std::uint32_t begins;
+    bool may_begin;
+    bool reads_earlier;
+    std::uint64_t modified_ns;
+    std::optional<std::uint64_t> begun;
+    std::optional<bool> read_earlier;
+  };
+  // It was modified long before it was opened.
+  constexpr std::uint64_t kBefore = 1;
+  for (const Case& each :
+       {Case{0, true, false, 0, {}, {}}, Case{0, true, true, 0, {}, true}, Case{1, true, false, 0, 1, {}},
+        Case{1, false, false, 0, 1, false}, Case{0, false, true, 0, 0, true}, Case{0, true, false, kBefore, 0, true}}) {
+    Stages stages;
+    const Who who{.pid = 42, .start_ns = 1'000'000'000, .comm = "h5copy"};
+    stages.push(wire::start_record(who));
+    stages.push(wire::file_use_record(who, {.reads = true,
+                                            .writes = true,
+                                            .path = "/d/a",
+                                            .filesystem = "ext4",
+                                            .begins = each.begins,
+                                            .may_begin = each.may_begin,
+                                            .reads_earlier = each.reads_earlier,
+                                            .modified_ns = each.modified_ns}));
+    stages.push(wire::exit_record(who, {.time_ns = 2'000'000'000, .program_start_ns = who.start_ns}));
+    const auto uses = stages.all<FileUse>();
+    REQUIRE(uses.size() == 1);
+    CHECK(uses[0].contents_begun == each.begun);
+    CHECK(uses[0].read_earlier_content == each.read_earlier);
+  }
+}
+
 TEST_CASE("positions that say more than the process has read in all say nothing") {
   Stages stages;
   stages.push(wire::start_record(kReader));

@@ -304,6 +304,58 @@ TEST_CASE("what another process removed before it ended was not there at its end
   CHECK(files.get_future().get() == 0);
 }
 
+TEST_CASE("a file that was renamed was not removed") {
+  for (const bool by_itself : {true, false}) {
+    std::promise<std::vector<WrittenFile>> files;
+    Insight insight(2);
+    insight.ask_this_host(
+        [&](const SpaceQuestion& question) {
+          files.set_value(question.files);
+          return room(4 * kMiB, 4 * kMiB);
+        },
+        [] { return SpaceLook{}; });
+    std::vector<Event> events;
+    FileUse use;
+    use.process = build::process({.pid = 20, .tool = "sort", .context = context_of_task()});
+    use.path = "/scratch/out.tmp";
+    use.device = kScratch;
+    use.inode = 7;
+    use.size_bytes = 4 * kMiB;
+    use.opened_to_write = true;
+    use.renames = by_itself ? 1 : 0;
+    if (by_itself) use.renamed_to = "/scratch/out.bam";
+    insight.add(use, events);
+    if (!by_itself) {
+      use.opened_to_write = false;
+      use.renames = 1;
+      use.renamed_to = "/scratch/out.bam";
+      insight.add(use, events);
+    }
+    ProcessExit exit = build::exit(20, 50 * kMs);
+    exit.process = use.process;
+    exit.exit_code = 1;
+    insight.add(exit, events);
+    insight.add(build::end(200 * kMs), events);
+    const auto asked = files.get_future().get();
+    REQUIRE(asked.size() == 1);
+    CHECK(asked[0].path == "/scratch/out.bam");
+  }
+}
+
+TEST_CASE("where renames are not seen, what is gone was removed only if there is more room") {
+  const auto found_with = [](std::uint64_t free_bytes) {
+    FileSystemSpace space = room(free_bytes, 1024 * kMiB);
+    space.removed_bytes = 4 * kMiB;
+    Story story(space, {SpaceLook{40 * kMs, {{kScratch, {5 * kMiB, 5 * kMiB}}}}});
+    story.looks_at(1);
+    story.writes(20);
+    story.ends(20, 1);
+    return story.over(1).size();
+  };
+  CHECK(found_with(2 * kMiB) == 0);
+  CHECK(found_with(4 * kMiB) == 1);
+}
+
 TEST_CASE("it may have been full by a look before, and was not if that shows room for all that was written since") {
   const auto look = [](std::uint64_t time_ms, std::uint64_t free_bytes) {
     return SpaceLook{time_ms * kMs, {{kScratch, {free_bytes, free_bytes}}}};

@@ -206,6 +206,22 @@ TEST_CASE("pipes whose processes ended long ago are still told" * doctest::test_
   CHECK(pipes[0].others_share == doctest::Approx(0.5));
 }
 
+TEST_CASE("answers of children that ended long ago take no place of a pipe's" * doctest::test_suite("one_thread")) {
+  Summary summary;
+  const Run parent{.pid = 10, .tool = "qc.py", .reads_from = 30'000, .waits_ns = 80 * kPart};
+  begin(summary, parent);
+  const auto child = [&](std::uint32_t pid, std::optional<std::uint32_t> to, std::uint64_t bytes) {
+    end(summary,
+        {.pid = pid, .tool = "zcat", .writes_to = to, .waits_ns = 50 * kPart, .parent = 10, .written_bytes = bytes});
+  };
+  for (std::uint32_t pid = 100; pid < 400; ++pid) child(pid, 10, 4096);
+  for (std::uint32_t pid = 1000; pid < 10'000; ++pid) child(pid, {}, 0);
+  child(30'000, 10, 50 << 20);
+  end(summary, parent);
+  REQUIRE(summary.pipelines().size() == 1);
+  CHECK(summary.pipelines()[0].stages == Names{"zcat", "qc.py"});
+}
+
 TEST_CASE("a child that feeds its parent data, or is fed, is in a pipe with it; one that answers is not") {
   const auto fed_by = [](std::uint64_t bytes) {
     return summary_of({{.pid = 11, .tool = "samtools depth", .parent = 10, .written_bytes = bytes},

@@ -35,6 +35,14 @@ TEST_CASE("a served file system is named if it is the only one that is used") {
   CHECK(point({"/home/me/mnt/x", "/home/me/y"}).empty());
   CHECK(point({"/home/me/mnt/local/x", "/over/x", "/homer"}).empty());
   CHECK(served_mount_of(mounts, {"/home/me/mnt"})->source == "me@host:/data");
+  // The program itself, such as one below a home folder, says nothing, and where it runs less than what it names.
+  const auto in_use = [](const std::vector<std::string>& arguments) {
+    return paths_in_use({"/tmp/log"}, "/home/me", arguments);
+  };
+  CHECK(in_use({"/home/me/bin/md5sum", "/home/me/mnt/x", "y", "-o", "--to=z", "--from=/over"}) ==
+        std::vector<std::vector<std::string>>{
+            {"/tmp/log", "/home/me/mnt/x", "/over"}, {"/home/me/y", "/home/me/z"}, {"/home/me"}});
+  CHECK(point(in_use({"/home/x", "/home/me/mnt/x", "y"})[0]) == "/home/me/mnt");
   // This process uses files of its own, and is no other by now.
   CHECK_FALSE(awaited_mount(static_cast<std::uint32_t>(::getpid()), 1, {"x"}));
 }

@@ -415,3 +415,68 @@ TEST_CASE("a file that is read again and again") {
     if (times == 3) CHECK(story::text(*task.last("read_again"), "path") == "/data/a.bam");
   }
 }
+
+TEST_CASE("what was written before a file was read does not stand for another content, though its event comes last") {
+  constexpr std::uint64_t kFile = 500'000'000;
+  struct Case {
+    std::uint64_t closed_ns;
+    std::uint64_t begun;
+    bool found;
+  };
+  for (const Case& each : {Case{5, 1, true}, Case{5, 3, true}, Case{30, 1, false}}) {
+    Task task;
+    task.begin({.pid = 1, .tool = "bash", .pace = {.running = 1000}});
+    task.live(12);
+    FileUse use;
+    use.path = "/data/a.bam";
+    use.device = 1;
+    use.inode = 2;
+    use.generation = 1;
+    use.opens = 1;
+    use.size_bytes = kFile;
+    for (std::uint32_t pid = 2; pid < 5; ++pid) {
+      use.time_ns = task.now_ns();
+      use.process =
+          build::process({.pid = pid, .start_ns = 10 * pid, .tool = "samtools", .context = story::task_context()});
+      use.opened_to_read = true;
+      use.read_earlier_content = true;
+      use.read_bytes = kFile;
+      use.contents_begun = 0;
+      task.add(use);
+    }
+    use.process = build::process({.pid = 1, .start_ns = 1, .tool = "bash", .context = story::task_context()});
+    use.opened_to_read = false;
+    use.opened_to_write = true;
+    use.read_earlier_content.reset();
+    use.read_bytes.reset();
+    use.contents_begun = each.begun;
+    use.last_close_ns = each.closed_ns;
+    task.add(use);
+    task.finish();
+    CAPTURE(each.closed_ns);
+    CHECK((task.last("read_again") != nullptr) == each.found);
+    if (each.found) CHECK(task.last("read_again")->tool == "samtools");
+  }
+}
+
+TEST_CASE("the scratch file of a loop in one process is not read again") {
+  Task task;
+  task.begin({.pid = 1, .tool = "python3", .pace = {.running = 1000}});
+  task.live(12);
+  FileUse use;
+  use.time_ns = task.now_ns();
+  use.process = build::process({.pid = 1, .start_ns = 1, .tool = "python3", .context = story::task_context()});
+  use.path = "/tmp/scratch";
+  use.device = 1;
+  use.inode = 2;
+  use.generation = 1;
+  use.opens = 10;
+  use.opened_to_read = use.opened_to_write = true;
+  use.contents_begun = 5;
+  use.read_earlier_content = false;
+  use.size_bytes = 500'000'000;
+  use.read_bytes = 5 * *use.size_bytes;
+  task.add(use);
+  task.finish();
+  CHECK(task.last("read_again") == nullptr);
+}

@@ -82,7 +82,7 @@ TEST_CASE("a wait for storage names the mount, if it is known, and is asked for 
   Task task;
   task.insight().ask_this_host({}, {}, [&asked](std::uint32_t pid, std::uint64_t, const std::vector<std::string>&) {
     ++asked;
-    return pid == 2 ? std::optional<std::string>("/mnt/x (fuse.sshfs, host:/data)") : std::nullopt;
+    return pid == 2 ? std::optional<internal::AwaitedMount>({"/mnt/x (fuse.sshfs, host:/data)", true}) : std::nullopt;
   });
   task.begin({.pid = 1, .tool = "bash -c", .pace = {.child = 1000}});
   task.begin({.pid = 2, .tool = "md5sum", .pace = {.disk = 1000}, .parent = 1});
@@ -99,6 +99,17 @@ TEST_CASE("a wait for storage names the mount, if it is known, and is asked for 
   CHECK(story::text(*task.last("stalled"), "waits_for") == "a lock");
   CHECK(task.last("stalled")->confidence == "medium");
   CHECK(asked == 1);
+}
+
+TEST_CASE("a mount that no descriptor named is named with less confidence") {
+  Task task;
+  task.insight().ask_this_host({}, {}, [](std::uint32_t, std::uint64_t, const std::vector<std::string>&) {
+    return std::optional<internal::AwaitedMount>({"/mnt/x (nfs4)", false});
+  });
+  task.begin({.pid = 1, .tool = "md5sum", .pace = {.disk = 1000}});
+  task.live(70);
+  REQUIRE(task.last("stalled") != nullptr);
+  CHECK(task.last("stalled")->confidence == "medium");
 }
 
 TEST_CASE("of several threads it is not certain for which the process waits") {

@@ -36,7 +36,8 @@ void FilesJoin::Sums::add(const Sums& later) {
   const bool opens_known = opened_ns.known() && later.opened_ns.known();
   opened_ns = opens_known ? std::min(opened_ns.value_or(0), later.opened_ns.value_or(0)) : MaybeNumber();
   if (later.modified_ns.known()) modified_ns = std::max(modified_ns.value_or(0), later.modified_ns.value_or(0));
-  reads_earlier = reads_earlier || (later.reads_earlier && begins == 0);
+  reads_earlier = reads_earlier || (later.reads_earlier && begins == 0 && !may_begin);
+  may_begin = may_begin || (later.may_begin && begins == 0);
   begins = sum_of(begins, later.begins);
   wrote = wrote || later.wrote;
   created = created || later.created;
@@ -62,12 +63,14 @@ FilesJoin::Sums FilesJoin::Use::sum() const {
 }
 
 FilesJoin::Sums FilesJoin::sums_of(const FileUseRecord& record) {
-  return {
-      record.opens,      record.read_bytes,    record.written_bytes,
-      record.size_bytes, record.closed_ns,     record.opens == 0 ? MaybeNumber(kNever) : MaybeNumber(record.opened_ns),
-      record.renames,    record.deletes,       record.modified_ns,
-      record.begins,     record.created,       record.reads,
-      record.writes,     record.reads_earlier, record.wrote || record.begins != 0};
+  return {record.opens,         record.read_bytes,
+          record.written_bytes, record.size_bytes,
+          record.closed_ns,     record.opens == 0 ? MaybeNumber(kNever) : MaybeNumber(record.opened_ns),
+          record.renames,       record.deletes,
+          record.modified_ns,   record.begins,
+          record.may_begin,     record.created,
+          record.reads,         record.writes,
+          record.reads_earlier, record.wrote || record.begins != 0};
 }
 
 /// What came with it, and not with those before.
@@ -228,9 +231,11 @@ FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use, std
   event.opened_to_write = sum.writes;
   event.created = sum.created;
   event.euid = use.euid;
-  event.contents_begun = sum.begins;
   event.modified_meanwhile = modified_meanwhile(sum, use, start_ns);
-  if (sum.reads) event.read_earlier_content = sum.reads_earlier;
+  // What was not modified was not emptied, either.
+  const bool may_begin = sum.may_begin && event.modified_meanwhile != false;
+  if (sum.begins != 0 || !may_begin) event.contents_begun = sum.begins;
+  if (sum.reads && (sum.reads_earlier || !may_begin)) event.read_earlier_content = sum.reads_earlier || sum.may_begin;
   if (sum.reads) event.read_bytes = sum.read_bytes.value();
   if (sum.writes) event.written_bytes = sum.written_bytes.value();
   event.last_close_ns = sum.closed_ns;

@@ -49,6 +49,7 @@ class FilesJoin final : public FamilyJoin {
     MaybeNumber deletes = 0;
     MaybeNumber modified_ns = {};  ///< Not known: it was not opened for writing.
     std::uint64_t begins = 0;
+    bool may_begin = false;
     bool created = false;
     bool reads = false;
     bool writes = false;

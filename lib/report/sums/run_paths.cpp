@@ -71,34 +71,48 @@ void RunPaths::forget_oldest_run() {
   });
 }
 
-/// Outside of tasks, too: another content may begin there.
+/// Outside of tasks, too: another content may begin there of what a task has written.
 void RunPaths::used(const FileUse& use) {
+  unnamed_.add_unnamed(use);
   if (!use.inode || !use.path) return;
   const Context& context = *use.process->context;
   Task* const task = task_of(context, use.process->start_ns);
   const ContentUse content = content_use(use);
+  if (task == nullptr && !content.writes) return;
+  const ScopeId who = task == nullptr ? ScopeId::kNone : book_.id_of(context, false);
   const FileId id = file_id(use);
   auto file = files_.find(id);
   if (file == files_.end()) {
     // A task needs only what was over before it began.
-    if (!content.writes || files_.size() >= kMostFiles) return;
+    if (task == nullptr || !content.writes || files_.size() >= kMostFiles) return;
     file = files_.try_emplace(id).first;
   }
   File& known = file->second;
+  if (task != nullptr && content.reads_earlier) {
+    const auto [read, fresh] = task->read.try_emplace(id, known.uses.size());
+    const bool is_own = !fresh && read->second < known.who.size() && known.who[read->second] == who;
+    if (is_own && content.only_reads() && known.uses[read->second].only_reads())
+      return known.uses[read->second].widen(content);
+  }
   if (uses_ >= kMostUses) {
     known.whole = false;
     return;
   }
   ++uses_;
   known.uses.push_back(content);
-  known.who.push_back(task == nullptr ? ScopeId::kNone : book_.id_of(context, false));
-  if (task != nullptr && content.reads_earlier) task->read.push_back(id);
+  known.who.push_back(who);
 }
 
-/// By the tasks that for certain read what others had written.
-RunPaths::Needs RunPaths::needs_of(const Run& run) const {
+/// By the tasks that for certain read what others of their run had written.
+RunPaths::Needs RunPaths::needs_of(const std::vector<const Run*>& runs) const {
   std::set<FileId> read;
-  for (const auto& [id, task] : run.tasks) read.insert(task.read.begin(), task.read.end());
+  for (const Run* run : runs)
+    for (const auto& [id, task] : run->tasks)
+      for (const auto& [file, place] : task.read) read.insert(file);
+  const auto run_of = [&](ScopeId task) {
+    const auto known = run_of_task_.find(task);
+    return known == run_of_task_.end() ? ScopeId::kNone : known->second;
+  };
   Needs needs;
   for (const FileId& id : read) {
     const auto file = files_.find(id);
@@ -108,8 +122,9 @@ RunPaths::Needs RunPaths::needs_of(const Run& run) const {
       if (!may_pair(content)) continue;
       for (const ContentPart& reader : content.readers)
         for (const ContentPart& writer : content.writers)
-          if (who[writer.use] != who[reader.use] && run.tasks.contains(who[writer.use]) &&
-              run.tasks.contains(who[reader.use]) && passed(uses, content, writer, reader) == Passed::kYes)
+          if (const ScopeId run = run_of(who[writer.use]);
+              run != ScopeId::kNone && run == run_of(who[reader.use]) && who[writer.use] != who[reader.use] &&
+              passed(uses, content, writer, reader, unnamed_) == Passed::kYes)
             needs[who[reader.use]].insert(who[writer.use]);
     }
   }
@@ -187,11 +202,15 @@ bool RunPaths::tasks_count(const std::optional<Key>& key) const {
 
 std::optional<CriticalPath> RunPaths::path_of(Key key) const {
   const Run* const run = find_run(key);
-  if (run == nullptr || run->tasks.empty() || !run->is_whole || !run->counted.count()) return std::nullopt;
+  return run == nullptr ? std::nullopt : path_of(key, *run, needs_of({run}));
+}
+
+std::optional<CriticalPath> RunPaths::path_of(Key key, const Run& run, const Needs& needs) const {
+  if (run.tasks.empty() || !run.is_whole || !run.counted.count()) return std::nullopt;
   std::vector<std::pair<ScopeId, const Task*>> tasks;
   std::vector<TaskSpan> spans;
   std::unordered_map<ScopeId, std::size_t> at;
-  for (const auto& [id, task] : run->tasks) {
+  for (const auto& [id, task] : run.tasks) {
     at.emplace(id, tasks.size());
     tasks.emplace_back(id, &task);
     spans.push_back({task.begin_ns, task.finished ? task.end_ns : std::max(task.begin_ns, last_ns_)});
@@ -199,12 +218,13 @@ std::optional<CriticalPath> RunPaths::path_of(Key key) const {
   // Each has written one file, which stands for all that it wrote.
   std::vector<TaskFile> files;
   for (std::size_t own = 0; own < tasks.size(); ++own) files.push_back({own, own, false, true});
-  for (const auto& [id, needs] : needs_of(*run))
-    for (const ScopeId need : needs) files.push_back({at.at(id), at.at(need), true, false});
+  for (const auto& [id, place] : at)
+    if (const auto own = needs.find(id); own != needs.end())
+      for (const ScopeId need : own->second) files.push_back({place, at.at(need), true, false});
   const LongestPath longest = path_by_files(spans, files);
   CriticalPath path;
   path.run_key = key;
-  path.without_task_ns = run->without_task_ns;
+  path.without_task_ns = run.without_task_ns;
   for (const std::size_t place : longest.tasks) {
     const auto& [id, task] = tasks[place];
     path.tasks.push_back(
@@ -217,14 +237,17 @@ std::optional<CriticalPath> RunPaths::path_of(Key key) const {
 }
 
 std::vector<CriticalPath> RunPaths::paths() const {
-  std::vector<std::pair<ScopeId, Key>> keys;
-  for (const auto& [id, run] : runs_)
-    if (!run.tasks.empty()) keys.emplace_back(run.tasks.begin()->first, Key{book_.find(id)->key});
-  std::sort(keys.begin(), keys.end());
-  std::vector<CriticalPath> all;
-  for (const auto& [first, key] : keys)
-    if (auto path = path_of(key)) all.push_back(std::move(*path));
-  return all;
+  std::vector<const Run*> all;
+  std::map<ScopeId, std::pair<Key, const Run*>> in_order;  // By their first tasks.
+  for (const auto& [id, run] : runs_) {
+    all.push_back(&run);
+    if (!run.tasks.empty()) in_order.try_emplace(run.tasks.begin()->first, Key{book_.find(id)->key}, &run);
+  }
+  const Needs needs = needs_of(all);
+  std::vector<CriticalPath> paths;
+  for (const auto& [first, run] : in_order)
+    if (auto path = path_of(run.first, *run.second, needs)) paths.push_back(std::move(*path));
+  return paths;
 }
 
 }  // namespace tracer::internal

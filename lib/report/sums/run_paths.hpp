@@ -51,7 +51,7 @@ class RunPaths {
     std::uint64_t begin_ns = 0;
     std::uint64_t end_ns = 0;
     bool finished = false;
-    std::vector<FileId> read = {};  ///< Files that had been written before.
+    std::map<FileId, std::size_t> read = {};  ///< Files that had been written before: its first use of each.
   };
   struct Run {
     std::map<ScopeId, Task> tasks = {};  ///< In the order in which they began.
@@ -73,7 +73,8 @@ class RunPaths {
   void used(const FileUse& use);
   void gone(ScopeId id, ScopeId into);
   void forget_oldest_run();
-  Needs needs_of(const Run& run) const;
+  Needs needs_of(const std::vector<const Run*>& runs) const;
+  std::optional<CriticalPath> path_of(Key key, const Run& run, const Needs& needs) const;
 
   Book& book_;
   std::unordered_map<ScopeId, Run> runs_;
@@ -81,6 +82,7 @@ class RunPaths {
   std::map<FileId, File> files_;  ///< That tasks wrote.
   std::deque<ScopeId> finished_;  ///< Runs, the oldest first.
   std::size_t uses_ = 0;
+  MayBegins unnamed_;
   std::uint64_t last_ns_ = 0;
 };
 

@@ -59,12 +59,15 @@ std::vector<std::string> open_files(const std::string& proc) {
   return paths;
 }
 
-/// Words that may be paths, such as "data/x" and "--out=/mnt/y".
-void add_named(std::vector<std::string>& paths, const std::string& folder, const std::vector<std::string>& arguments) {
-  for (const std::string& each : arguments) {
-    const std::size_t from = each.starts_with('-') ? each.find('=') + 1 : 0;
-    if (from == 0 && each.starts_with('-')) continue;
-    paths.push_back((std::filesystem::path(folder) / each.substr(from)).lexically_normal().string());
+/// Words behind the program that may be paths, such as "data/x" and "--out=/mnt/y": absolute ones, or the others.
+void add_named(std::vector<std::string>& paths, const std::filesystem::path& folder, bool absolute,
+               const std::vector<std::string>& arguments) {
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const bool is_option = arguments[i].starts_with('-');
+    const std::size_t from = is_option ? arguments[i].find('=') + 1 : 0;
+    if (is_option && from == 0) continue;
+    const std::filesystem::path named = arguments[i].substr(from);
+    if (named.is_absolute() == absolute) paths.push_back((folder / named).lexically_normal().string());
   }
 }
 
@@ -86,24 +89,32 @@ const SeenMount* served_mount_of(const std::vector<SeenMount>& mounts, const std
   return found;
 }
 
-std::optional<std::string> awaited_mount(std::uint32_t pid, std::uint64_t start_ns,
-                                         const std::vector<std::string>& arguments) {
+std::vector<std::vector<std::string>> paths_in_use(std::vector<std::string> open, const std::string& folder,
+                                                   const std::vector<std::string>& arguments) {
+  std::vector<std::vector<std::string>> paths{std::move(open), {}, {folder}};
+  add_named(paths[0], folder, true, arguments);
+  add_named(paths[1], folder, false, arguments);
+  return paths;
+}
+
+std::optional<AwaitedMount> awaited_mount(std::uint32_t pid, std::uint64_t start_ns,
+                                          const std::vector<std::string>& arguments) {
   const std::string proc = fmt::format("/proc/{}", pid);
   const std::vector<SeenMount> mounts = mounts_of(proc);
-  const auto folder = link_at(proc + "/cwd");
-  std::vector<std::string> used = open_files(proc);
-  if (folder) add_named(used, *folder, arguments);
   const auto file = file_of_call(proc);
-  const SeenMount* mount = nullptr;
+  std::vector<std::vector<std::string>> in_use{{}};
   if (file) {
-    mount = served_mount_of(mounts, {*file});
-  } else if (mount = served_mount_of(mounts, used); mount == nullptr && folder) {
-    const bool none = std::none_of(used.begin(), used.end(),
-                                   [&](const std::string& path) { return served_mount_of(mounts, {path}) != nullptr; });
-    if (none) mount = served_mount_of(mounts, {*folder});
+    in_use = {{*file}};
+  } else if (const auto folder = link_at(proc + "/cwd")) {
+    in_use = paths_in_use(open_files(proc), *folder, arguments);
   }
+  const auto is_served = [&](const std::string& path) { return served_mount_of(mounts, {path}) != nullptr; };
+  const auto first = std::find_if(in_use.begin(), in_use.end(), [&](const std::vector<std::string>& paths) {
+    return std::any_of(paths.begin(), paths.end(), is_served);
+  });
+  const SeenMount* const mount = first == in_use.end() ? nullptr : served_mount_of(mounts, *first);
   if (mount == nullptr || !lives(pid, start_ns)) return std::nullopt;
-  return said_of(*mount);
+  return AwaitedMount{said_of(*mount), file.has_value()};
 }
 
 }  // namespace tracer::internal

@@ -50,6 +50,7 @@ void take_sums(const tracer_file_sums& sums, FileUseRecord& record) {
   record.no_room = sums.no_room != 0;
   if (sums.open_unknown == 0 && sums.opened_ns != 0) record.opened_ns = sums.opened_ns;
   record.begins = sums.begins;
+  record.may_begin = sums.may_begin != 0;
   record.wrote = sums.wrote != 0;
   record.reads_earlier = sums.reads_earlier != 0;
   if (sums.modified_ns != 0) {
