@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context/submissions.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include <tracer/error.hpp>
+
+using namespace tracer;
+using namespace tracer::internal;
+
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+const Caller kCaller{10, 10, 1000};
+
+Submission task(const std::string& id) {
+  Submission submission;
+  submission.context.engine = "planner";
+  submission.context.run_id = "r1";
+  submission.context.step = "align";
+  submission.context.task_id = id;
+  return submission;
+}
+
+Submitted checked_task(const std::string& id) { return checked(task(id), kCaller, KeyOrigin{"boot", "session"}, {}); }
+
+std::string states(const std::vector<Event>& events) {
+  std::string states;
+  for (const Event& event : events) states += event.get_if<TaskSubmit>()->state + ' ';
+  return states;
+}
+
+struct Table {
+  Submissions submissions{std::make_shared<Accounts>()};
+  std::vector<Event> events;
+};
+
+}  // namespace
+
+TEST_CASE("a submission names its task by engine, run and id") {
+  const auto code_of = [](const Submission& submission) {
+    try {
+      checked(submission, kCaller, {}, {});
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::kInternal;
+  };
+  Submission nameless = task("t1");
+  nameless.context.task_id.reset();
+  CHECK(code_of(nameless) == ErrorCode::kInvalidArgument);
+  Submission without_run = task("t1");
+  without_run.context.run_id.reset();
+  CHECK(code_of(without_run) == ErrorCode::kInvalidArgument);
+  Submission past = task("t1");
+  past.expires_after = std::chrono::milliseconds(-1);
+  CHECK(code_of(past) == ErrorCode::kInvalidArgument);
+  CHECK(checked_task("t1").key() == checked_task("t1").key());
+  CHECK(checked_task("t1").key() != checked_task("t2").key());
+  CHECK(checked(task("t1"), kCaller, {}, 1000).key() != checked(task("t1"), kCaller, {}, 1001).key());
+  CHECK_THROWS_AS(check({Key{1}, "gone", {}}), Error);
+}
+
+TEST_CASE("what was announced and has no process here runs elsewhere") {
+  Table table;
+  Submitted submitted = checked_task("t1");
+  const Key key = submitted.key();
+  const std::uint64_t begin_ns = submitted.submitted_ns;
+  table.submissions.submit(std::move(submitted), table.events);
+  table.submissions.announced(key, "d/work/ab", 1000, begin_ns + kSecond);
+  table.submissions.look(begin_ns + 5 * kSecond, table.events);
+  CHECK(states(table.events) == "submitted ");
+  table.submissions.look(begin_ns + 12 * kSecond, table.events);
+  table.submissions.look(begin_ns + 13 * kSecond, table.events);
+  CHECK(states(table.events) == "submitted started_elsewhere ");
+  const auto names = table.submissions.withdraw({key, "failed", 3}, 1000, begin_ns + 20 * kSecond, table.events);
+  CHECK(states(table.events) == "submitted started_elsewhere ended_elsewhere ");
+  REQUIRE(names.size() == 1);
+  CHECK(names[0].key == "d/work/ab");
+  CHECK(table.events.back().get_if<TaskSubmit>()->exit_code == 3);
+  CHECK(table.submissions.empty());
+}
+
+TEST_CASE("a task that has started here is over by its own end") {
+  Table table;
+  Submitted submitted = checked_task("t1");
+  const Context context = *submitted.context;
+  const std::uint64_t begin_ns = submitted.submitted_ns;
+  table.submissions.submit(std::move(submitted), table.events);
+  CHECK(table.submissions.started(context, begin_ns + kSecond, table.events) == begin_ns);
+  CHECK(table.submissions.started(context, begin_ns + 2 * kSecond, table.events) == begin_ns);
+  table.submissions.withdraw({*context.task_key, "succeeded", 0}, 1000, begin_ns + 3 * kSecond, table.events);
+  CHECK(states(table.events) == "submitted started withdrawn ");
+  CHECK_FALSE(table.submissions.started(context, begin_ns + 4 * kSecond, table.events));
+}
+
+TEST_CASE("what waits too long expires, and nobody ends another's") {
+  Table table;
+  Submission brief = task("t1");
+  brief.expires_after = std::chrono::seconds(60);
+  Submitted submitted = checked(brief, kCaller, {}, {});
+  const Key key = submitted.key();
+  const std::uint64_t begin_ns = submitted.submitted_ns;
+  table.submissions.submit(std::move(submitted), table.events);
+  CHECK(table.submissions.withdraw({key, "failed", {}}, 1001, begin_ns, table.events).empty());
+  CHECK_FALSE(table.submissions.empty());
+  table.submissions.look(begin_ns + 59 * kSecond, table.events);
+  CHECK(states(table.events) == "submitted ");
+  table.submissions.look(begin_ns + 60 * kSecond, table.events);
+  CHECK(states(table.events) == "submitted expired ");
+  CHECK(table.submissions.empty());
+}
