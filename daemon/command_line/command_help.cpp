@@ -270,7 +270,8 @@ std::unique_ptr<CLI::App> make_app() {
   add(history, "--history", "FILE", "Another history than your own");
   CLI::App& why = *app->add_subcommand("why", kWhyDescription);
   add_flag(why, "--json", "Print one JSON object: docs/findings.md describes it");
-  add_files(why, "FILE", "The recording, its files or their folder; at the end a task, run or pid (default: all findings)");
+  add_files(why, "FILE",
+            "The recording, its files or their folder; at the end a task, run or pid (default: all findings)");
   CLI::App& files = *app->add_subcommand("files", kFilesDescription);
   add_flag(files, "--json", "Tasks, files and edges as one JSON object: docs/lineage.md describes it");
   add_files(files, "FILE", kRecordings);

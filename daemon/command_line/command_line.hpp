@@ -83,9 +83,9 @@ struct Options {
   std::optional<std::string> config;  ///< Of serve.
   std::optional<std::string> socket;  ///< Of serve and status: another than the configured one.
   bool check_only = false;            ///< Of serve: the configuration is checked, and nothing else happens.
-  std::vector<std::string> files;  ///< Recordings; of compare also run:KEY; of why, the last may be what is asked.
-  std::vector<std::string> given;  ///< Of task: all words but the first.
-  std::vector<std::string> words;  ///< The command to run.
+  std::vector<std::string> files;     ///< Recordings; of compare also run:KEY; of why, the last may be what is asked.
+  std::vector<std::string> given;     ///< Of task: all words but the first.
+  std::vector<std::string> words;     ///< The command to run.
 };
 
 /// Throws tracer::Error: kInvalidArgument, kContradiction.

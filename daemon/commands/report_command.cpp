@@ -86,10 +86,9 @@ int report_command(const Options& options) {
   } else {
     tracer::Report report = sum_of(recordings);
     say("{}", set_price(report, chosen));
-    text = options.as_json ? to_json(report) + '\n'
-                           : format_report(title_of(recordings), report, options.by,
-                                           terminal_columns(STDOUT_FILENO))
-                                 .substr(1);
+    text = options.as_json
+               ? to_json(report) + '\n'
+               : format_report(title_of(recordings), report, options.by, terminal_columns(STDOUT_FILENO)).substr(1);
   }
   report_damage(recordings);
   write_text(STDOUT_FILENO, text, "standard output", [] { return true; });

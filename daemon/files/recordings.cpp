@@ -32,8 +32,8 @@ std::vector<RecordingPart> parts_of(const std::vector<std::string>& files) {
   std::vector<RecordingPart> parts;
   for (const std::string& file : files) {
     if (file == "-") {
-      parts.emplace_back(std::make_unique<tracer::internal::RecordingFile>(
-          ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), "standard input"));
+      parts.emplace_back(std::make_unique<tracer::internal::RecordingFile>(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0),
+                                                                           "standard input"));
       continue;
     }
     for (RecordingPart& part : tracer::internal::open_parts({file})) parts.push_back(std::move(part));
@@ -51,8 +51,9 @@ std::string time_of_day(const tracer::HostInfo& host, std::uint64_t boot_ns) {
 void report_missing(const RecordingPart& part) {
   if (part.missing_before == 0 && !part.cut_before) return;
   const std::string what =
-      part.missing_before == 0 ? "the end of the file before it is"
-                               : tracer::internal::format_count(part.missing_before, "file before it is", "files before it are");
+      part.missing_before == 0
+          ? "the end of the file before it is"
+          : tracer::internal::format_count(part.missing_before, "file before it is", "files before it are");
   const std::string since =
       part.missing_from_ns == 0 ? "" : fmt::format("from {} ", time_of_day(part.host, part.missing_from_ns));
   say("tracerd: {}: {} missing, {}until {}\n", printable(part.name), what, since,

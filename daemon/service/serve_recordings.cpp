@@ -150,11 +150,10 @@ void ServeRecordings::close() {
 
 void ServeRecordings::begin(int fd, std::span<const tracer::Event> first) {
   problem_.reset();
-  auto sink = tracer::recording_sink(
-      fd, file_, session_->host(),
-      {.max_bytes = options_.file_bytes,
-       .next_file = [rotation = rotation_] { return rotation->next(0); },
-       .place = place_});
+  auto sink = tracer::recording_sink(fd, file_, session_->host(),
+                                     {.max_bytes = options_.file_bytes,
+                                      .next_file = [rotation = rotation_] { return rotation->next(0); },
+                                      .place = place_});
   if (std::exchange(lacks_events_, false)) {
     const tracer::Event gap = gap_up_to_now();
     sink->write({&gap, 1});

@@ -55,7 +55,7 @@ class ServeRecordings {
   std::optional<tracer::SinkHandle> sink_;
   std::optional<std::string> problem_;
   std::uint64_t failures_ = 0;
-  std::uint64_t dropped_ = 0;         ///< Of recordings before the present one.
+  std::uint64_t dropped_ = 0;  ///< Of recordings before the present one.
   std::shared_ptr<tracer::RecordingPlace> place_ = std::make_shared<tracer::RecordingPlace>();
   bool lacks_events_ = false;         ///< There was no recording for a while.
   bool waits_for_living_ = false;     ///< A new file is asked for.

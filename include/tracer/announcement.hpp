@@ -86,8 +86,8 @@ struct ExpectedTasks {
 
 /// A task that waits for its turn in a queue, or the run that it is of. See Session::submit().
 struct Submission {
-  /// Names the task by engine, run_id and task_id, and attempt from the second one on; the run by engine and run_id. Its
-  /// provenance is ignored: every field is kAnnounced.
+  /// Names the task by engine, run_id and task_id, and attempt from the second one on; the run by engine and run_id.
+  /// Its provenance is ignored: every field is kAnnounced.
   Context context = {};
   Requested requested = {};
   std::vector<ExpectedTasks> expected = {};  ///< Of a run. Empty: not known.
@@ -97,7 +97,7 @@ struct Submission {
 
 /// What became of a submitted task, by its engine's word.
 struct Withdrawal {
-  Key key = {};                    ///< A task_key, or the run_key of all that is still queued of a run.
+  Key key = {};                     ///< A task_key, or the run_key of all that is still queued of a run.
   std::string outcome = "unknown";  ///< "succeeded", "failed", "cached", "aborted" or "unknown".
   std::optional<std::int32_t> exit_code = {};
 };

@@ -192,8 +192,8 @@ class TRACER_EXPORT Session {
   /// kInvalidArgument (no engine, run_id and task_id; more than 64 KiB), and by a service kServiceRefused,
   /// kServiceVersion from one that is older than this request. Any thread.
   Key submit(const Submission& submission);
-  /// Reports that a submitted task is over: nothing of it is kept, nor of its announcements. Does nothing for a key that
-  /// is not known. Throws Error(kInvalidArgument) for another outcome. Any thread.
+  /// Reports that a submitted task is over: nothing of it is kept, nor of its announcements. Does nothing for a key
+  /// that is not known. Throws Error(kInvalidArgument) for another outcome. Any thread.
   void withdraw(const Withdrawal& withdrawal);
 
   /// Readable when poll() has something to do, timers included: the caller needs no timeout. Owned by the session;

@@ -149,10 +149,10 @@ struct SubscribeRequest {
   std::optional<std::uint64_t> stream = {};  ///< With `from`: the filtered one that goes on.
 };
 
-using Request =
-    std::variant<HelloRequest, AnnounceRequest, SubmitRequest, WithdrawRequest, AttachRequest, LabelRequest, EndLabelRequest, ResumeLabelRequest,
-                 UnlabelRequest, OwnWorkRequest, TotalsRequest, StatisticsRequest, StatusRequest, SnapshotRequest,
-                 StateRequest, FindingsRequest, HistoryRequest, FlushRequest, SubscribeRequest>;
+using Request = std::variant<HelloRequest, AnnounceRequest, SubmitRequest, WithdrawRequest, AttachRequest, LabelRequest,
+                             EndLabelRequest, ResumeLabelRequest, UnlabelRequest, OwnWorkRequest, TotalsRequest,
+                             StatisticsRequest, StatusRequest, SnapshotRequest, StateRequest, FindingsRequest,
+                             HistoryRequest, FlushRequest, SubscribeRequest>;
 
 /// One line with its end.
 std::string to_line(const Request& request);

@@ -149,9 +149,7 @@ Key Session::submit(const Submission& submission) {
   said.context.owner_uid.reset();
   return impl_->reader->submit(said, internal::this_caller());
 }
-void Session::withdraw(const Withdrawal& withdrawal) {
-  impl_->reader->withdraw(withdrawal, internal::this_caller());
-}
+void Session::withdraw(const Withdrawal& withdrawal) { impl_->reader->withdraw(withdrawal, internal::this_caller()); }
 int Session::fd() const noexcept { return impl_->reader->fd(); }
 std::size_t Session::poll(std::chrono::milliseconds timeout) {
   const auto reader = impl_->reader;  // Likewise.

@@ -37,8 +37,11 @@ std::vector<std::filesystem::path> recordings_in(const std::filesystem::path& fo
   for (std::filesystem::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
     if (each->is_regular_file(error)) files.push_back(each->path());
   if (error)
-    throw Error({ErrorCode::kFileUnreadable, error.value(), "can't read the folder " + folder.string(),
-                 "check its permissions", {}});
+    throw Error({ErrorCode::kFileUnreadable,
+                 error.value(),
+                 "can't read the folder " + folder.string(),
+                 "check its permissions",
+                 {}});
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -71,8 +74,11 @@ RecordingSeries::RecordingSeries(std::vector<RecordingPart> parts) : parts_(std:
     for (RecordingPart& part : parts_) {
       part.repeated = !streams.insert(part.stream).second;
       if (part.file)
-        throw Error({ErrorCode::kFileUnreadable, 0, part.name + " can't be read beside other files of its recording",
-                     "name regular files where there are several", {}});
+        throw Error({ErrorCode::kFileUnreadable,
+                     0,
+                     part.name + " can't be read beside other files of its recording",
+                     "name regular files where there are several",
+                     {}});
     }
     std::sort(parts_.begin(), parts_.end(), is_before);
     RecordingPart& first = parts_.front();

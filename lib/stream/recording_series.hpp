@@ -28,11 +28,12 @@ struct RecordingPart {
   std::uint64_t number = 0;           ///< See StreamHeader.
   std::uint64_t previous_frames = 0;  ///< Likewise.
   std::uint64_t stream = 0;
-  std::uint64_t begin_ns = 0;  ///< When its first frame was closed, by the boot clock; 0: not looked at, or it has none.
+  std::uint64_t begin_ns =
+      0;  ///< When its first frame was closed, by the boot clock; 0: not looked at, or it has none.
   bool knows_findings = false;
-  RecordingDamage damage = {};          ///< Final when the next one is read.
-  std::uint64_t missing_before = 0;     ///< So many files are not there, between `missing_from_ns` and `begin_ns`.
-  bool cut_before = false;              ///< The end of the one before it is missing, likewise.
+  RecordingDamage damage = {};       ///< Final when the next one is read.
+  std::uint64_t missing_before = 0;  ///< So many files are not there, between `missing_from_ns` and `begin_ns`.
+  bool cut_before = false;           ///< The end of the one before it is missing, likewise.
   std::uint64_t missing_from_ns = 0;
   bool repeated = false;                ///< Another has the same bytes: not read.
   std::unique_ptr<RecordingFile> file;  ///< Null: read, or `fd` is open for it.

@@ -49,7 +49,7 @@ class StreamWriter {
   FrameWriter frames_;
   std::uint64_t part_ = 0;
   std::optional<RecordingPlace> place_;  ///< With the frames in ready().
-  std::size_t charged_bytes_ = 0;  ///< Of the events in the open frame.
+  std::size_t charged_bytes_ = 0;        ///< Of the events in the open frame.
   FrameEncoder encoder_;
   Bytes payload_;
   std::size_t least_bytes_ = 0;  ///< In which that payload is stored.

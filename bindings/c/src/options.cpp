@@ -239,8 +239,8 @@ Submission submission_of(const tracer_submission& given) {
   submission.requested.tag = optional_text(given.requested_tag, "submission->requested_tag");
   if (given.expected_count != 0) need(given.expected, "submission->expected");
   for (std::size_t i = 0; i < given.expected_count; ++i)
-    submission.expected.push_back({text_or_empty(given.expected[i].step, "a step of submission->expected"),
-                                   given.expected[i].tasks});
+    submission.expected.push_back(
+        {text_or_empty(given.expected[i].step, "a step of submission->expected"), given.expected[i].tasks});
   if (given.expires_after_ms != 0) submission.expires_after = std::chrono::milliseconds(given.expires_after_ms);
   return submission;
 }

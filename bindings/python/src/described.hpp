@@ -32,8 +32,8 @@ using internal::TypeList;
 
 /// All structs that are objects of their own, parts before what they are in.
 using PartTypes =
-    TypeList<Label, Overruled, ContextProvenance, Context, Requested, FailedProcess, AwaitedTask, ExpectedTasks, Ledger, ProcessLedger,
-             TaskLedger, ProgramAccount, Progress, KindCount, Evidence, HostInfo, ContextTotals>;
+    TypeList<Label, Overruled, ContextProvenance, Context, Requested, FailedProcess, AwaitedTask, ExpectedTasks, Ledger,
+             ProcessLedger, TaskLedger, ProgramAccount, Progress, KindCount, Evidence, HostInfo, ContextTotals>;
 
 /// An object of its own; the fields of others stand among those around them.
 template <class T, class List>

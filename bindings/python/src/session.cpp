@@ -139,8 +139,8 @@ void bind_session(py::module_& module) {
              std::optional<std::int32_t> exit_code) {
             const auto known = key_from(key);
             if (!known)
-              throw Error({ErrorCode::kInvalidArgument, 0, "\"" + key + "\" is no key",
-                           "give what submit() returned", {}});
+              throw Error(
+                  {ErrorCode::kInvalidArgument, 0, "\"" + key + "\" is no key", "give what submit() returned", {}});
             without_gil([&] { held.session()->withdraw({*known, outcome, exit_code}); });
           },
           py::arg("key"), py::arg("outcome"), py::arg("exit_code"))

@@ -187,13 +187,13 @@ TRACER_API tracer_status tracer_session_announce(tracer_session* session, const 
 
 /* @since 0.2. Reports a task that waits for its turn, or a run with what is expected of it. `key` gets its task_key, or
  * run_key; NULL: not wanted. Submitting it again replaces its context and requests, and keeps its time. Events of the
- * kind TRACER_EVENT_TASK_SUBMIT report what becomes of it. TRACER_ERROR_INVALID_ARGUMENT (no engine, run_id and task_id;
- * more than 64 KiB), _SERVICE_REFUSED; TRACER_ENDED. */
+ * kind TRACER_EVENT_TASK_SUBMIT report what becomes of it. TRACER_ERROR_INVALID_ARGUMENT (no engine, run_id and
+ * task_id; more than 64 KiB), _SERVICE_REFUSED; TRACER_ENDED. */
 TRACER_API tracer_status tracer_session_submit(tracer_session* session, const tracer_submission* submission,
                                                uint64_t* key, tracer_error* error);
 /* @since 0.2. Reports that a submitted task is over, or a run with all that is still queued of it. `outcome`:
- * "succeeded", "failed", "cached", "aborted" or "unknown". `exit_code`: NULL: not known. A key that is not known changes
- * nothing. TRACER_ERROR_INVALID_ARGUMENT; TRACER_ENDED. */
+ * "succeeded", "failed", "cached", "aborted" or "unknown". `exit_code`: NULL: not known. A key that is not known
+ * changes nothing. TRACER_ERROR_INVALID_ARGUMENT; TRACER_ENDED. */
 TRACER_API tracer_status tracer_session_withdraw(tracer_session* session, uint64_t key, tracer_string outcome,
                                                  const int32_t* exit_code, tracer_error* error);
 
