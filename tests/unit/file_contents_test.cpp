@@ -277,7 +277,21 @@ TEST_CASE("who begins a content reads that, unless another began one meanwhile")
   CHECK(uses.passes() == Passes{"PP?", "QP?"});
 }
 
-TEST_CASE("nothing is read of an empty file, and who could not write has written nothing") {
+TEST_CASE("a number that a process was given twice is of two files") {
+  Uses uses;
+  uses.begin('P', 10, 30, true).open_to_ns = 30;
+  uses.begin('P', 10, 90, true).open_to_ns = 90;
+  for (ContentUse& use : uses.all) use.reads = true;
+  const auto contents = contents_of(uses.all);
+  REQUIRE(contents.size() == 2);
+  for (const Content& content : contents) {
+    CHECK(content.writers.size() == 1);
+    REQUIRE(content.readers.size() == 1);
+    CHECK(content.readers[0].certain);
+  }
+}
+
+TEST_CASE("who could write to an empty file has read nothing of it, and who could not write has written nothing") {
   FileUse use = use_of(10, 50);
   use.opened_to_read = use.created = true;
   use.contents_begun = 1;
@@ -292,6 +306,10 @@ TEST_CASE("nothing is read of an empty file, and who could not write has written
   use.size_bytes = 5;
   CHECK(content_use(use).reads);
   use.read_bytes = 0;
+  CHECK(!content_use(use).reads);
+  use.created = false;
+  CHECK(content_use(use).reads);
+  use.opened_to_write = true;
   CHECK(!content_use(use).reads);
 }
 

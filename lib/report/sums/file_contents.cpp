@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 #include <utility>
 
 namespace tracer::internal {
@@ -91,6 +92,19 @@ std::vector<bool> are_alone(const std::vector<ContentUse>& uses) {
   return alone;
 }
 
+/// When each has opened the file at the earliest: a process makes one of the same number again after it has used it.
+std::vector<std::uint64_t> earliest_opens(const std::vector<ContentUse>& uses) {
+  std::vector<std::uint64_t> opens;
+  for (const ContentUse& use : uses) opens.push_back(use.open_from_ns);
+  std::unordered_map<std::uint64_t, std::uint64_t> closed;
+  for (const std::size_t each : places_of(uses, &ContentUse::created, &ContentUse::close_ns)) {
+    std::uint64_t& before_ns = closed[uses[each].process_ns];
+    opens[each] = std::max(opens[each], before_ns);
+    before_ns = uses[each].close_ns;
+  }
+  return opens;
+}
+
 }  // namespace
 
 void ContentUse::widen(const ContentUse& other) noexcept {
@@ -138,8 +152,9 @@ ContentUse content_use(const FileUse& use) {
   own.writes = use.opened_to_write && use.modified_meanwhile.value_or(true);
   own.may_begin = !is_old && own.writes && !use.contents_begun;
   own.may_be_several = own.may_begin || use.contents_begun.value_or(0) > 1;
-  // Nothing is read of an empty file, such as a lock.
-  own.reads = use.opened_to_read && use.read_bytes.value_or(use.size_bytes.value_or(1)) != 0;
+  // Who could write to an empty file, such as a lock, has read nothing.
+  const bool could_write = use.opened_to_write || use.created;
+  own.reads = use.opened_to_read && (!could_write || use.read_bytes.value_or(use.size_bytes.value_or(1)) != 0);
   own.reads_earlier = own.reads && use.read_earlier_content.value_or(!is_old || !own.begins);
   own.surely_reads_earlier = use.read_earlier_content.value_or(is_old);
   own.surely_writes = own.writes && (use.modified_meanwhile.has_value() || is_old);
@@ -149,6 +164,7 @@ ContentUse content_use(const FileUse& use) {
 
 std::vector<Content> contents_of(const std::vector<ContentUse>& uses) {
   const auto beginners = places_of(uses, &ContentUse::begins, &ContentUse::open_to_ns);
+  const std::vector<std::uint64_t> from_ns = earliest_opens(uses);
   std::vector<Content> contents;
   std::vector<Begin> begun;
   // One that made the file found nothing in it.
@@ -162,7 +178,7 @@ std::vector<Content> contents_of(const std::vector<ContentUse>& uses) {
     own[each] = contents.size();
     contents.emplace_back();
     if (uses[each].writes) contents.back().writers.push_back({each, true, true});
-    begun.push_back({uses[each].open_from_ns, uses[each].open_to_ns});
+    begun.push_back({from_ns[each], uses[each].open_to_ns});
   }
   const Begins begins(std::move(begun));
   std::size_t parts = 0;
@@ -178,7 +194,7 @@ std::vector<Content> contents_of(const std::vector<ContentUse>& uses) {
   for (std::size_t i = 0; i < uses.size(); ++i) {
     const ContentUse& use = uses[i];
     // Whoever read what was there before may have read its own as well: that is not known.
-    const Range found = begins.found_within(use.open_from_ns, use.open_to_ns);
+    const Range found = begins.found_within(from_ns[i], use.open_to_ns);
     if (use.reads_earlier)
       place(i, found, own[i], use.surely_reads_earlier, &Content::readers);
     else if (use.reads && use.begins)
