@@ -91,7 +91,7 @@ struct OwnWork {
 
 /// A regular file that a process used: all its uses up to the process's end, or the session's. A use counts at the last
 /// close of what an open made, for the process that closed it. Renames and deletes are uses, too. Each file of a
-/// process has one event; beyond 1,024 files, the rest is folded.
+/// process has one event; beyond 8,192 files, the rest is folded.
 struct FileUse {
   static constexpr EventKind kKind = EventKind::kFileUse;
   std::uint64_t time_ns = 0;               ///< When the process ended; what lives on: the session.
