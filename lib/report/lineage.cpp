@@ -184,14 +184,15 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
     std::vector<std::size_t> may_from = {};
   };
   std::map<std::size_t, Modes> modes;
-  std::set<std::size_t> used;   // By their places.
-  std::set<std::size_t> named;  // Those of which it is certain that it was this content: it is called by their paths.
+  std::set<std::size_t> used;      // By their places.
+  std::set<std::size_t> certain;   // Those that read or wrote this content for certain.
+  std::set<std::size_t> possible;  // Those that may have.
   const std::size_t at = lineage.files.size();
   LineageFile& file = lineage.files.emplace_back();
   for (const ContentPart& writer : content.writers) {
     const Use& use = *uses[writer.use];
     used.insert(writer.use);
-    if (writer.certain) named.insert(writer.use);
+    (writer.certain ? certain : possible).insert(writer.use);
     file.may_be_several = file.may_be_several || use.content.may_be_several;
     note(modes[use.task].writes, writer.certain, use.task, file.writers, file.possible_writers);
     add_bytes(file.written_bytes, writer.certain ? use.written_bytes : std::nullopt,
@@ -202,7 +203,7 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
   for (const ContentPart& reader : content.readers) {
     const Use& use = *uses[reader.use];
     used.insert(reader.use);
-    if (reader.certain) named.insert(reader.use);
+    (reader.certain ? certain : possible).insert(reader.use);
     Modes& own = modes[use.task];
     note(own.reads, reader.certain, use.task, file.readers, file.possible_readers);
     add_bytes(file.read_bytes, reader.certain ? use.read_bytes : std::nullopt, &reader == &content.readers.front());
@@ -223,6 +224,10 @@ void LineageBuilder::add_content(const Uses& uses, const std::vector<ContentUse>
   std::vector<std::size_t> in_order(used.begin(), used.end());
   std::stable_sort(in_order.begin(), in_order.end(),
                    [&](std::size_t a, std::size_t b) { return times[a].close_ns < times[b].close_ns; });
+  // It is called by the paths of those that are certain, and of those that renamed it.
+  std::set<std::size_t> named;
+  for (const std::size_t each : used)
+    if (certain.contains(each) || !possible.contains(each)) named.insert(each);
   if (named.empty()) named = used;
   file.path = *paths_[uses[*std::find_if(in_order.begin(), in_order.end(), [&](std::size_t each) {
                         return named.contains(each);

@@ -167,7 +167,7 @@ TEST_CASE("of each text of an event it is decided whether it stays") {
                                        "severity",     "state",         "step",          "subject",
                                        "tag",          "task",          "task_id",       "text",
                                        "tool",         "unit",          "value",         "within",
-                                       "interface",    "library"};
+                                       "interface",    "library",       "outcome"};
   HashedNames names(kKey);
   std::set<std::string> found;
   for (const Event& event : sample_events::all())
