@@ -61,6 +61,33 @@ static void all_keys(tracer_session* session, const tracer_context* context) {
   tracer_error_release(&error);
 }
 
+static void submissions(tracer_session* session) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_context context = TRACER_CONTEXT_INIT;
+  context.engine = tracer_string_of("planner");
+  context.run_id = tracer_string_of("r1");
+  tracer_submission submission = TRACER_SUBMISSION_INIT;
+  submission.context = &context;
+  const tracer_expected_tasks expected[] = {{tracer_string_of("align"), 3}};
+  submission.expected = expected;
+  submission.expected_count = 1;
+  uint64_t run = 0;
+  CHECK(tracer_session_submit(session, &submission, &run, &error) == TRACER_OK);
+  context.task_id = tracer_string_of("t1");
+  submission.expected_count = 0;
+  submission.requested_millicpus = 500;
+  uint64_t task = 0;
+  CHECK(tracer_session_submit(session, &submission, &task, &error) == TRACER_OK);
+  CHECK(run != 0 && task != 0 && run != task);
+  const int32_t exit_code = 3;
+  CHECK(tracer_session_withdraw(session, task, tracer_string_of("failed"), &exit_code, &error) == TRACER_OK);
+  CHECK(tracer_session_withdraw(session, run, tracer_string_of("gone"), NULL, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  tracer_error_release(&error);
+  context.run_id = tracer_string_of(NULL);
+  CHECK(tracer_session_submit(session, &submission, NULL, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  tracer_error_release(&error);
+}
+
 /* What was asked for stands in the task that began in the folder. */
 static void check_task(tracer_queue* queue, pid_t pid) {
   tracer_event_buffer* buffer = tracer_event_buffer_new(256);
@@ -118,6 +145,7 @@ void walk_announcements(void) {
   REQUIRE_OK(tracer_session_announce(session, &announcement, &error));
   const pid_t pid = run_in(work);
   all_keys(session, &context);
+  submissions(session);
   REQUIRE_OK(tracer_session_track(session, getpid(), NULL, &error));
   CHECK(tracer_session_track(session, INT32_MAX, &context, &error) == TRACER_ERROR_FILTER_NAMES_NOTHING);
   REQUIRE_OK(tracer_session_flush(session, 60000, &error));

@@ -46,6 +46,13 @@ static uint64_t whole(void) {
   close(fd);
   CHECK(read_all(recording) == events);
   tracer_recording_free(recording);
+  /* The same file twice is read once. */
+  const tracer_string files[] = {tracer_string_of(recorded_file()), tracer_string_of(recorded_file())};
+  REQUIRE_OK(tracer_recording_open_files(files, 2, &recording, &error));
+  CHECK(read_all(recording) == events);
+  tracer_recording_free(recording);
+  CHECK(tracer_recording_open_files(NULL, 0, &recording, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  tracer_error_release(&error);
   CHECK(tracer_recording_open_fd(-1, tracer_string_of("a name"), &recording, &error) == TRACER_ERROR_FILE_UNREADABLE);
   CHECK(error.error_number == EBADF);
   tracer_error_release(&error);

@@ -24,7 +24,7 @@ class Classes(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_kinds_are_those_of_the_library(self):
-        self.assertEqual(len(tracer.EVENT_KINDS), 26)
+        self.assertEqual(len(tracer.EVENT_KINDS), 27)
         self.assertEqual(_core.check_kinds(tracer.EVENT_KINDS), set(tracer.EVENT_KINDS))
 
     def test_figures_have_units_in_their_names(self):

@@ -137,7 +137,7 @@ class MadeUp(TestCase):
             while steps[0] < 10:
                 time.sleep(0)
             before = steps[0]
-            _core.report_of_file(path, 0)
+            _core.report_of_files([path], 0)
             after = steps[0]
         finally:
             stop.set()

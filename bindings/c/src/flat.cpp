@@ -93,8 +93,7 @@ void fill_event(Flat& flat, const E& event) {
   if constexpr (requires { event.memory_bytes; })
     put(flat, flat.memory_bytes, TRACER_HAS_MEMORY_BYTES, event.memory_bytes);
   if constexpr (requires { event.exit_code; }) put(flat, flat.exit_code, TRACER_HAS_EXIT_CODE, event.exit_code);
-  if constexpr (requires { event.exit_signal; })
-    put(flat, flat.exit_signal, TRACER_HAS_EXIT_SIGNAL, event.exit_signal);
+  if constexpr (requires { event.exit_signal; }) put(flat, flat.exit_signal, TRACER_HAS_EXIT_SIGNAL, event.exit_signal);
   if constexpr (requires { event.failed(); }) put(flat, flat.failed, TRACER_HAS_FAILED, event.failed() ? 1u : 0u);
   if constexpr (requires { event.tool; }) flat.tool = string_of(event.tool);
   if constexpr (requires { event.uid; }) put(flat, flat.uid, TRACER_HAS_UID, event.uid);

@@ -2241,18 +2241,21 @@ class FileUse(Event):
     for each file. Of an overlay, whose layers may be new, it is also another for each overlay. None when: likewise.
     Source: `i_generation`; `s_root` of an overlay, mixed with a random number."""
     contents_begun: int | None
-    """Opens that began another content: they made the file or emptied it, or had written all of it by their close.
-    Where opens are not seen, that a file was emptied shows only if something was written afterwards. None when:
-    recordings of earlier versions. Source: `FMODE_CREATED`; `O_TRUNC` at `security_file_open`; opened to write only,
-    not to append, and `f_pos` is not below `i_size`."""
+    """Opens that began another content, at least: they made the file or emptied it, or left it empty. One that was not
+    seen also did if it had written all of the file by its close. None when: none did for certain, but one may have: it
+    was not seen, and was to write, not to append; or it was seen, and may have emptied the file afterwards, as it had
+    written up to the end by its close; recordings of earlier versions. Source: `FMODE_CREATED`; `O_TRUNC` at
+    `security_file_open`; opened to write, not to append, and `i_size` is 0 or, where the open was not seen and was to
+    write only, `f_pos` is not below it."""
     read_earlier_content: bool | None
-    """It opened the file to read before it began a content itself. None when: not opened to read; recordings of earlier
-    versions."""
+    """It opened the file to read before it began a content itself. None when: not opened to read; by an open that may
+    have begun one, as above, or behind such; recordings of earlier versions."""
     modified_meanwhile: bool | None
     """The file was modified, by whoever, between the first of these opens, or, where that was not seen, the begin of
     the process, and the last close. A program that opens a database to read and write, and only reads, is told by that
     from one that writes. None when: not opened to write; modified within 10 ms of the first open; on a file system of
-    another machine; recordings of earlier versions. Source: `contents_begun`, `f_pos`, `i_mtime` at the last close."""
+    another machine; recordings of earlier versions. Source: `contents_begun`; `f_pos`, where it was not opened to
+    append; `i_mtime` at the last close."""
 
 
 class Connection(Event):

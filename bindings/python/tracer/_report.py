@@ -405,7 +405,8 @@ def report_of_path(path: str | bytes | os.PathLike[str], title: str | None = Non
     return report_of_paths([path], title, most_processes)
 
 
-def report_of_paths(paths: Sequence[str | bytes | os.PathLike[str]], title: str | None = None, most_processes: int = MOST_PROCESSES) -> Report:
+def report_of_paths(paths: Sequence[str | bytes | os.PathLike[str]], title: str | None = None,
+                    most_processes: int = MOST_PROCESSES) -> Report:
     """The sums of several recordings, such as those of a run's machines; the files of one session are one recording.
     Raises RecordingError."""
     names = ", ".join(os.path.basename(os.fsdecode(path)) for path in paths)
