@@ -140,7 +140,7 @@ class Lineage(support.TestCase):
             self.assertIn("No uses of files", read.stdout)
 
     def test_wrong_words(self):
-        for words, message in ((("files",), "name one or several recordings"),
+        for words, message in ((("files",), "name a recording"),
                                (("lineage", "--json", "--dot", "x"), "--json and --dot exclude each other"),
                                (("files", self.path("none")), "none")):
             read = self.tracerd(*words)

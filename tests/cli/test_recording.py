@@ -39,7 +39,7 @@ class Dump(support.TestCase):
         self.assert_fails(self.tracerd("dump", "/no/such/file"), 1, "TRC110")
 
     def test_a_folder(self):
-        self.assert_fails(self.tracerd("dump", self.folder), 1, "TRC110")
+        self.assert_fails(self.tracerd("dump", self.folder), 1, "TRC111")
 
     def test_a_text_file_and_an_empty_one(self):
         for text in ("just text, long enough for a magic number\n", "x", ""):
