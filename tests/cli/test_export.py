@@ -102,7 +102,7 @@ class Exports(support.TestCase):
     def test_wrong_words_and_places(self):
         recording = self.record()
         self.assert_fails(self.tracerd("export", recording), 2, "the output is missing")
-        self.assert_fails(self.tracerd("export", "--trace", "-"), 2, "name one recording")
+        self.assert_fails(self.tracerd("export", "--trace", "-"), 2, "name a recording")
         self.assert_fails(self.tracerd("export", "--trace", "/no/such/folder/x", recording), 1, "TRC114")
         self.assert_fails(self.tracerd("export", "--benchmark", "/proc/x", recording), 1, "TRC114")
         self.assert_fails(self.tracerd("export", "--trace", "/dev/full", recording), 1, "TRC114")
