@@ -3,8 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <concepts>
 #include <filesystem>
 #include <stdexcept>
@@ -17,6 +15,7 @@
 
 #include "base/proc_stat.hpp"
 #include "context/announcements.hpp"
+#include "context/expiry.hpp"
 #include "context/layers.hpp"
 
 namespace tracer::internal {
@@ -153,12 +152,7 @@ Announced checked(const Announcement& announcement, const Caller& caller, const 
   if (announced.packed.size() + announced.key.size() > kMostBytes)
     refuse(ErrorCode::kInvalidArgument, fmt::format("an announcement of {} bytes", announced.packed.size()),
            fmt::format("keep it to {}", kMostBytes));
-  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365 * 100);
-  if (announcement.expires_after.count() < 0)
-    refuse(ErrorCode::kInvalidArgument, "an announcement that has expired before it is made",
-           "give a time from now on");
-  const std::chrono::nanoseconds expires_after = std::min(announcement.expires_after, kLongest);
-  announced.expires_after_ns = static_cast<std::uint64_t>(expires_after.count());
+  announced.expires_after_ns = expiry_ns(announcement.expires_after, "an announcement");
   announced.key.shrink_to_fit();
   return announced;
 }

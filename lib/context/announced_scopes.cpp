@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/path_below.hpp"
 #include "context/layers.hpp"
 
 namespace tracer::internal {
@@ -14,10 +15,6 @@ Begins begins_of(const Context& context) {
   return is_task(context) ? Begins::kTask : is_run(context) ? Begins::kRun : Begins::kPlace;
 }
 
-bool at_or_below(std::string_view path, std::string_view folder) {
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
 enum class Held { kNot, kInside, kExactly };
 
 /// Whether the scope's own leader is what the key speaks of.
@@ -26,10 +23,10 @@ Held held_by(const Scope& scope, std::string_view key, const Process& process) {
   const auto held = [](bool exactly) { return exactly ? Held::kExactly : Held::kInside; };
   switch (key.front()) {
     case 'd':
-      if (!scope.leader_program->cwd || !at_or_below(*scope.leader_program->cwd, name)) return Held::kNot;
+      if (!scope.leader_program->cwd || !is_below(*scope.leader_program->cwd, name)) return Held::kNot;
       return held(*scope.leader_program->cwd == name);
     case 'c':
-      if (!scope.leader_cgroup->path || !at_or_below(*scope.leader_cgroup->path, name)) return Held::kNot;
+      if (!scope.leader_cgroup->path || !is_below(*scope.leader_cgroup->path, name)) return Held::kNot;
       return held(*scope.leader_cgroup->path == name);
     case 'i':
       return scope.leader_cgroup->container_id && scope.leader_cgroup->container_id->starts_with(name) ? Held::kExactly

@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/heap_bytes.hpp"
+#include "context/expiry.hpp"
 #include "context/layers.hpp"
 
 namespace tracer::internal {
@@ -56,20 +57,17 @@ Submitted checked(const Submission& submission, const Caller& caller, const KeyO
     refuse("a submission of a task without a task_id", "give the engine's own id of the task");
   if (submission.expected.size() > kMostExpected)
     refuse(fmt::format("{} steps are expected", submission.expected.size()), fmt::format("give {}", kMostExpected));
-  if (submission.expires_after.count() < 0)
-    refuse("a submission that has expired before it is made", "give a time from now on");
+  const std::uint64_t expires_after_ns = expiry_ns(submission.expires_after, "a submission");
   stamp(context, Provenance::kAnnounced);
   if (owner) context.owner_uid = *owner;
   set_run_key(context, origin, owner);
   if (is_task(context)) set_task_key(context, origin, owner);
   if (!context.owner_uid) context.owner_uid = caller.uid;
-  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365 * 100);
-  const std::chrono::nanoseconds expires_after = std::min(submission.expires_after, kLongest);
   Submitted submitted{std::make_shared<const Context>(std::move(context)),
                       submission.requested,
                       submission.expected,
                       boot_time_ns(),
-                      static_cast<std::uint64_t>(expires_after.count()),
+                      expires_after_ns,
                       caller.uid};
   if (bytes_of(submitted) > kMostBytesOfOne)
     refuse(fmt::format("a submission of {} bytes", bytes_of(submitted)), fmt::format("keep it to {}", kMostBytesOfOne));

@@ -114,10 +114,10 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   bool has_findings() const noexcept { return options_.findings; }
   /// What users make the session keep, and have lost. From any thread.
   const std::shared_ptr<Accounts>& accounts() const noexcept override { return accounts_; }
-  /// What this user holds. From any thread.
   /// See Session.
   Key submit(const Submission& submission, const Caller& caller);
   void withdraw(const Withdrawal& withdrawal, const Caller& caller);
+  /// What this user holds. From any thread.
   AnnouncementShares::Share announcements_of(uid_t uid) { return pipeline_.announcements_of(uid); }
   struct OpenLabel {
     std::uint64_t serial = 0;

@@ -5,7 +5,6 @@
 #include <array>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -197,9 +196,8 @@ RecordingSeries::FrameRest RecordingSeries::without_repeats(FrameRest rest) {
   }
   if (left_out.empty()) return rest;
   rows.open(frame);
-  std::size_t row = 0;
   for (Event event = rows.next(); event.kind() != EventKind::kNone; event = rows.next()) {
-    row = rows.position() - 1;
+    const std::size_t row = rows.position() - 1;
     if (row >= rest.first_row && !left_out.contains(row)) kept_.add(event);
   }
   if (rows.refused() != 0) file_->note_refused(rows.refused());

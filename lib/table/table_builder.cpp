@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "table/batch.hpp"
 #include "stream/event_frames.hpp"
+#include "table/batch.hpp"
 #include "table/living_processes.hpp"
 
 namespace tracer {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "stream/event_frames.hpp"
 #include "stream/recording_series.hpp"
 #include "table/batch.hpp"
-#include "stream/event_frames.hpp"
 #include "table/living_processes.hpp"
 
 namespace tracer {

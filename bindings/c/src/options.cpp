@@ -218,25 +218,33 @@ Context context_of(const tracer_context* pointer) {
   return with_labels(std::move(context), given);
 }
 
+namespace {
+
+/// `where`: the name of what has them.
+template <class Given>
+Requested requested_of(const Given& given, const std::string& where) {
+  Requested requested;
+  requested.millicpus = unless_0(given.requested_millicpus);
+  requested.memory_bytes = unless_0(given.requested_memory_bytes);
+  requested.time_ns = unless_0(given.requested_time_ns);
+  requested.container = optional_text(given.requested_container, (where + "->requested_container").c_str());
+  requested.tag = optional_text(given.requested_tag, (where + "->requested_tag").c_str());
+  return requested;
+}
+
+}  // namespace
+
 Announcement announcement_of(const tracer_announcement& given) {
   Announcement announcement{key_of(given)};
   announcement.context = context_of(given.context);
-  announcement.requested.millicpus = unless_0(given.requested_millicpus);
-  announcement.requested.memory_bytes = unless_0(given.requested_memory_bytes);
-  announcement.requested.time_ns = unless_0(given.requested_time_ns);
-  announcement.requested.container = optional_text(given.requested_container, "announcement->requested_container");
-  announcement.requested.tag = optional_text(given.requested_tag, "announcement->requested_tag");
+  announcement.requested = requested_of(given, "announcement");
   if (given.expires_after_ms != 0) announcement.expires_after = std::chrono::milliseconds(given.expires_after_ms);
   return announcement;
 }
 
 Submission submission_of(const tracer_submission& given) {
   Submission submission{context_of(given.context)};
-  submission.requested.millicpus = unless_0(given.requested_millicpus);
-  submission.requested.memory_bytes = unless_0(given.requested_memory_bytes);
-  submission.requested.time_ns = unless_0(given.requested_time_ns);
-  submission.requested.container = optional_text(given.requested_container, "submission->requested_container");
-  submission.requested.tag = optional_text(given.requested_tag, "submission->requested_tag");
+  submission.requested = requested_of(given, "submission");
   if (given.expected_count != 0) need(given.expected, "submission->expected");
   for (std::size_t i = 0; i < given.expected_count; ++i)
     submission.expected.push_back(
