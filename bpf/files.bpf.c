@@ -21,6 +21,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct tracer_opened_file {
 	__u64 opened_ns;
 	__u64 inode; /* the kernel's handle of it: where another's open was not seen, it is another as a rule */
+	__s64 size_bytes;
 	__u64 empties;
 };
 struct {
@@ -82,9 +83,9 @@ static __always_inline __u64 name_of(struct dentry *entry, struct inode *inode, 
 }
 
 /*
- * Whether the open that is closed began a content: it made the file, emptied it, or leaves it empty. One that was not
- * seen also did if it has written from 0 to the end, and else may have, unless it could only append. One that was seen
- * may have emptied the file afterwards if it has written from 0 to the end.
+ * Whether the open that is closed began a content: it made the file, with a name or without, emptied it, or leaves it
+ * empty. One that was not seen also did if it has written from 0 to the end, and else may have, unless it could only
+ * append. One that was seen may have emptied the file afterwards if it has written from 0 to the end.
  */
 static __always_inline void add_content(struct tracer_file_sums *sums, struct file *file, __s64 size, bool seen,
 					bool empties)
@@ -94,7 +95,8 @@ static __always_inline void add_content(struct tracer_file_sums *sums, struct fi
 	/* Of one that also reads, the position says nothing. */
 	bool all = writes && !reads && file->f_pos >= size;
 
-	if (empties || (file->f_mode & FMODE_CREATED) || (writes && size <= 0) || (all && !seen))
+	if (empties || (file->f_mode & FMODE_CREATED) || (file->f_flags & __O_TMPFILE) || (writes && size <= 0) ||
+	    (all && !seen))
 		__sync_fetch_and_add(&sums->begins, 1);
 	else if (!sums->begins && (all || (writes && !seen)))
 		sums->may_begin = 1;
@@ -113,7 +115,7 @@ static __always_inline void add_close(struct tracer_file_sums *sums, struct file
 
 	if (mode & FMODE_WRITE)
 		sums->modified_ns = modified_ns(number);
-	/* Programs that append go to the end when they open the file. */
+	/* Programs that append go to the end when they open the file: see add_open(). */
 	if ((mode & FMODE_WRITE) && !both && !(file->f_flags & O_APPEND) && position > 0)
 		sums->wrote = 1;
 	if (mode & FMODE_READ) {
@@ -150,6 +152,8 @@ static __always_inline void add_open(struct tracer_file_sums *sums, struct file 
 	}
 	if (!sums->opened_ns || opened->opened_ns < sums->opened_ns)
 		sums->opened_ns = opened->opened_ns;
+	if ((file->f_flags & O_APPEND) && !(file->f_mode & FMODE_READ) && file->f_pos > opened->size_bytes)
+		sums->wrote = 1;
 	add_content(sums, file, inode->i_size, true, opened->empties);
 	bpf_map_delete_elem(&opened_files, &key);
 }
@@ -255,7 +259,8 @@ int BPF_PROG(file_opened, struct file *file)
 	if (!process || (process->flags & TRACER_FLAG_EXCLUDED) || !is_of_interest(file, inode) ||
 	    is_internal(BPF_CORE_READ(file, f_path.mnt)))
 		return 0;
-	struct tracer_opened_file opened = {bpf_ktime_get_boot_ns(), (__u64)inode, (file->f_flags & O_TRUNC) != 0};
+	struct tracer_opened_file opened = {bpf_ktime_get_boot_ns(), (__u64)inode, inode->i_size,
+					    (file->f_flags & O_TRUNC) != 0};
 	bpf_map_update_elem(&opened_files, &key, &opened, BPF_ANY);
 	return 0;
 }

@@ -120,6 +120,7 @@ enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_CONS_POS = 2, BPF_RB_PROD_POS = 3 };
 #define FMODE_NOACCOUNT 0x20000000 /* a file below another, as of overlayfs */
 #define O_TRUNC 01000
 #define O_APPEND 02000
+#define __O_TMPFILE 020000000
 #define O_NONBLOCK 04000
 /* fs/mount.h: a mount that nobody sees, in place of its namespace */
 #define MNT_NS_INTERNAL (-22)

@@ -341,7 +341,7 @@ struct tracer_file_sums {
 	__u64 modified_ns;  /* by the wall clock: when it had changed last, at the last close of one opened for writing
 			     */
 	__u8 reads_earlier; /* an open for reading that began no content, before any of this process did or may have */
-	__u8 wrote;	    /* an open for writing only, and not to append, had moved on */
+	__u8 wrote;	    /* an open for writing only had moved on; to append: past the end that it found */
 	__u8 may_begin;	    /* an open may have begun another content, before any did for certain */
 	__u8 reserved[5];
 };

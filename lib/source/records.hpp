@@ -192,10 +192,10 @@ struct FileUseRecord {
   bool created = false;
   bool reads = false;
   bool writes = false;
-  std::uint64_t begins = 0;                  ///< Opens that began another content.
-  bool wrote = false;                        ///< An open for writing only, and not to append, had moved on.
-  bool reads_earlier = false;                ///< For certain it read what was there before the first of these.
-  bool may_begin = false;                    ///< One before the first of these may have.
+  std::uint64_t begins = 0;    ///< Opens that began another content.
+  bool wrote = false;          ///< An open for writing only had moved on; to append: past the end it found.
+  bool reads_earlier = false;  ///< For certain it read what was there before the first of these.
+  bool may_begin = false;      ///< One before the first of these may have.
   std::optional<std::uint64_t> modified_ns;  ///< By the boot clock. Absent: not opened for writing.
 
   /// All that is counted; it only grows.
