@@ -15,6 +15,9 @@
 namespace tracer::internal {
 namespace {
 
+/// So that a file that gets another name meanwhile is read as well; others are opened one at a time.
+constexpr std::size_t kMostHeldOpen = 128;
+
 /// Numbers where both have one; else in the order of time.
 bool is_before(const RecordingPart& one, const RecordingPart& other) {
   if (one.repeated != other.repeated) return other.repeated;
@@ -87,7 +90,17 @@ RecordingSeries::RecordingSeries(std::vector<RecordingPart> parts) : parts_(std:
 }
 
 void RecordingSeries::open(RecordingPart& part) {
-  file_ = part.file ? std::move(part.file) : std::make_unique<RecordingFile>(part.fd.release(), part.name);
+  if (part.file) {
+    file_ = std::move(part.file);
+  } else if (part.fd) {
+    file_ = std::make_unique<RecordingFile>(part.fd.release(), part.name);
+  } else {
+    auto again = std::make_unique<RecordingFile>(std::filesystem::path(part.name));
+    if (again->stream() != part.stream)
+      throw Error(
+          {ErrorCode::kFileUnreadable, 0, part.name + " is another file by now", "read the recording again", {}});
+    file_ = std::move(again);
+  }
 }
 
 bool RecordingSeries::knows_findings() const noexcept {
@@ -176,7 +189,7 @@ RecordingSeries::FrameRest RecordingSeries::next_frame(Wait wait) {
 
 RecordingSeries::FrameRest RecordingSeries::frame_of(const Event& event) {
   kept_.add(event);
-  return {&kept_.close(), 0};
+  return {&kept_.close({event.time_ns(), parts_[at_].host.wall_offset_ns}), 0};
 }
 
 /// The frame itself, unless something in it is for nobody.
@@ -202,7 +215,7 @@ RecordingSeries::FrameRest RecordingSeries::without_repeats(FrameRest rest) {
   }
   if (rows.refused() != 0) file_->note_refused(rows.refused());
   if (kept_.empty()) return {};
-  return {&kept_.close(), 0};
+  return {&kept_.close(frame.clock()), 0};
 }
 
 std::vector<RecordingSeries> series_of(std::vector<RecordingPart> parts) {
@@ -239,6 +252,7 @@ std::vector<RecordingPart> open_parts(const std::vector<std::filesystem::path>& 
   const auto add = [&](std::unique_ptr<RecordingFile> file) {
     parts.emplace_back(std::move(file));
     look_at_begin(parts.back());
+    if (parts.size() > kMostHeldOpen) parts.back().fd.reset();
   };
   for (const std::filesystem::path& file : files) {
     if (!std::filesystem::is_directory(file)) {

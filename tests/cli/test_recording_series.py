@@ -93,7 +93,7 @@ class Series(unittest.TestCase):
         self.assertRegex(printed, r"tracerd: cut/part\.\d+: 1 file before it is missing, from \d\d:\d\d:\d\d until \d\d:\d\d:\d\d\n")
         report = json.loads(self.printed("report", "--json", *files[:1], *files[2:]).split("\n", 1)[0])
         self.assertEqual(report["certificate"]["losses"]["recording_missing_part"], 1)
-        self.assertRegex(self.printed("report", *files[2:]), r"tracerd: cut/part\.997: 2 files before it are missing, until ")
+        self.assertRegex(self.printed("report", *files[2:]), r"tracerd: cut/part\.99997: 2 files before it are missing, until ")
 
     def test_a_file_that_is_cut_short(self):
         files = self.cut("demo.tracer", 1)
@@ -111,6 +111,16 @@ class Series(unittest.TestCase):
         self.assertIn("retries.tracer on", both)
         refused = self.printed("why", *files, "retries.tracer")
         self.assertIn("of different sessions", refused)
+
+    def test_more_files_than_may_be_open(self):
+        files = self.cut("demo.tracer", 0.03, "living")
+        self.assertGreater(len(files), 220)
+        shutil.copy(os.path.join(recorded_outputs.FOLDER, "demo.tracer"), self.folder)
+        whole = self.printed("report", "--json", "demo.tracer")
+        for named in (["cut"], files):
+            result = subprocess.run(["sh", "-c", 'ulimit -n 200; exec "$@"', "sh", TRACERD, "report", "--json", *named],
+                                    cwd=self.folder, capture_output=True, text=True, check=True)
+            self.assertEqual(json.loads(result.stdout), json.loads(whole))
 
     def test_a_folder_without_recordings(self):
         os.mkdir(os.path.join(self.folder, "empty"))

@@ -97,6 +97,31 @@ TEST_CASE("a task that has started here is over by its own end") {
   CHECK_FALSE(table.submissions.started(context, begin_ns + 4 * kSecond, table.events));
 }
 
+TEST_CASE("what an earlier process has told of a submission is not told again") {
+  Table table;
+  Submitted waits = checked_task("t1");
+  waits.told = {ToldOfSubmitted::State::kQueued, 5};
+  waits.submitted_ns = 5;
+  Submitted runs = checked_task("t2");
+  runs.told = {ToldOfSubmitted::State::kStarted, 7};
+  const Context context = *runs.context;
+  const Key key = waits.key();
+  table.submissions.submit(std::move(waits), table.events);
+  table.submissions.submit(std::move(runs), table.events);
+  table.submissions.started(context, 9, table.events);
+  CHECK(table.events.empty());
+  const std::vector<Event> told = table.submissions.told();
+  REQUIRE(told.size() == 2);
+  for (const Event& event : told) {
+    const bool first = event.get_if<TaskSubmit>()->context->task_key == key;
+    CHECK(event.get_if<TaskSubmit>()->state == (first ? "submitted" : "started"));
+    CHECK(event.time_ns() == (first ? 5 : 7));
+  }
+  table.submissions.withdraw({key, "aborted", {}}, 1000, 20, table.events);
+  CHECK(states(table.events) == "withdrawn ");
+  CHECK(table.events[0].get_if<TaskSubmit>()->submitted_ns == 5);
+}
+
 TEST_CASE("what waits too long expires, and nobody ends another's") {
   Table table;
   Submission brief = task("t1");
