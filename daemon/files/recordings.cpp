@@ -17,6 +17,7 @@
 
 #include <tracer/error.hpp>
 
+#include "process/descriptor_limit.hpp"
 #include "show/certificate_text.hpp"
 #include "show/printable.hpp"
 #include "base/process_id.hpp"
@@ -36,6 +37,8 @@ using tracer::internal::RecordingPart;
 using tracer::internal::RecordingSeries;
 
 std::vector<RecordingPart> parts_of(const std::vector<std::string>& files) {
+  // Once the rights of root are given up, none can be opened again.
+  raise_descriptor_limit();
   std::vector<std::filesystem::path> named;
   for (const std::string& file : files)
     if (file != "-") named.emplace_back(file);

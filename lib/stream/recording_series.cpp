@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/recording_series.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -15,8 +17,13 @@
 namespace tracer::internal {
 namespace {
 
-/// So that a file that gets another name meanwhile is read as well; others are opened one at a time.
-constexpr std::size_t kMostHeldOpen = 128;
+/// A file that is held open is read as well when it gets another name, or may not be opened any more. Half of what the
+/// process may have open; others are opened one at a time.
+std::size_t most_held_open() noexcept {
+  constexpr std::size_t kUsual = 1024;
+  rlimit limit{};
+  return (::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::size_t{limit.rlim_cur} : kUsual) / 2;
+}
 
 /// Numbers where both have one; else in the order of time.
 bool is_before(const RecordingPart& one, const RecordingPart& other) {
@@ -249,10 +256,11 @@ RecordingSeries only_series_of(std::vector<RecordingPart> parts) {
 
 std::vector<RecordingPart> open_parts(const std::vector<std::filesystem::path>& files) {
   std::vector<RecordingPart> parts;
+  const std::size_t most = most_held_open();
   const auto add = [&](std::unique_ptr<RecordingFile> file) {
     parts.emplace_back(std::move(file));
     look_at_begin(parts.back());
-    if (parts.size() > kMostHeldOpen) parts.back().fd.reset();
+    if (parts.size() > most) parts.back().fd.reset();
   };
   for (const std::filesystem::path& file : files) {
     if (!std::filesystem::is_directory(file)) {
