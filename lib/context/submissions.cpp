@@ -91,6 +91,8 @@ std::optional<ToldOfSubmitted::State> ToldOfSubmitted::state_from(std::string_vi
 
 std::optional<Key> task_key_of(Context context, const KeyOrigin& origin, std::optional<uid_t> owner) {
   if (!context.engine || !context.run_id || !context.task_id) return std::nullopt;
+  bound(context);
+  stamp(context, Provenance::kAnnounced);
   set_run_key(context, origin, owner);
   set_task_key(context, origin, owner);
   return context.task_key;

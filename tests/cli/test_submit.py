@@ -177,6 +177,7 @@ class OverRestart(SubmitCase):
         self.ask(ALICE, "announce", key={"work_dir": folder}, context=task(1))
         process = self.start("cat", stdin=subprocess.PIPE, cwd=folder, preexec_fn=lambda: become(ALICE))
         self.row(ALICE, keys[1], lambda row: row["state"] == "running")
+        self.ask(ALICE, "announce", key={"work_dir": self.folder_of(ALICE)}, context=task(2))
         self.ask(ALICE, "withdraw", task_key=keys[2], state="cached")
         self.row(ALICE, keys[2], lambda row: row["state"] == "withdrawn")
         before = {key: self.row(ALICE, key) for key in keys}
@@ -186,7 +187,7 @@ class OverRestart(SubmitCase):
         self.keeper.end(signal.SIGKILL)
         self.begin()
         # Of the last one, the end may have been told just in time.
-        self.assertRegex(text_of(self.keeper.log), "[56] submissions")
+        self.assertRegex(text_of(self.keeper.log), " 1 announcements .*[56] submissions")
         waits = self.row(ALICE, keys[0])
         for name in ("state", "name", "sample", "requested", "submitted_ns"):
             self.assertEqual(waits[name], before[keys[0]][name], name)

@@ -61,6 +61,8 @@ TEST_CASE("a submission names its task by engine, run and id") {
   CHECK(checked_task("t1").key() == checked_task("t1").key());
   CHECK(checked_task("t1").key() != checked_task("t2").key());
   CHECK(checked(task("t1"), kCaller, {}, 1000).key() != checked(task("t1"), kCaller, {}, 1001).key());
+  CHECK(task_key_of(task("t1").context, {}, 1000) == checked(task("t1"), kCaller, {}, 1000).key());
+  CHECK_FALSE(task_key_of(nameless.context, {}, 1000));
   CHECK_THROWS_AS(check({Key{1}, "gone", {}}), Error);
 }
 
