@@ -434,7 +434,7 @@ void StateRows::submitted(const TaskSubmit& submit) {
   const bool begins = submit.state == "started" || submit.state == "started_elsewhere";
   if (begins) row->queued_ns = submit.time_ns - std::min(submit.time_ns, submit.submitted_ns);
   row->outcome = submit.outcome;
-  if (row->scope->started) return row->waits.clear();
+  if (row->scope->started || submit.state == "started") return row->waits.clear();
   row->waits = submit.state;
   if (begins || submit.state == "submitted") return;
   row->finished = true;

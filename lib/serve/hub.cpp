@@ -115,6 +115,12 @@ void Hub::deliver(const RecentEvents::Judged& judged, Clock::time_point now) {
   for_viewers_of(owner, [&](Place& place) { give(place, place.first.sight.all ? event : masked, now); });
 }
 
+void Hub::begin_with(const Event& event) {
+  const Owner owner = judged(event).owner;
+  const auto uid = owner.audience == Audience::kOwner ? std::optional(owner.uid) : std::nullopt;
+  state_->add(event, uid);
+}
+
 std::vector<RecentEvents::Viewer> Hub::viewers() const {
   std::vector<RecentEvents::Viewer> viewers;
   for (const Place& each : viewers_) viewers.push_back(as_kept(each));
