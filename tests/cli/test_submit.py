@@ -4,12 +4,15 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
-from support import DEADLINE_SECONDS, TRACERD
+from support import DEADLINE_SECONDS, TRACERD, wait_until
+from test_findings import removed
 from test_serve import ALICE, BOB, ServeCase, become
 
 RUN = {"engine": "planner", "run_id": "r1", "pipeline": "plan", "run": "first"}
@@ -141,6 +144,44 @@ class Submit(ServeCase):
         text = subprocess.run([TRACERD, "report", recording], stdout=subprocess.PIPE, check=True, text=True).stdout
         self.assertIn("submitted tasks: 1 queued, 1 elsewhere, 1 withdrawn; those that started waited ", text)
         self.assertRegex(text, r"  align: requested 4 CPUs, used [0-9.]+ \(1 of 4 tasks\); 1.0 GiB, used at most ")
+
+    def limited_group(self):
+        """A cgroup with 64 MiB of memory, for v1 or v2."""
+        v1 = os.path.isdir("/sys/fs/cgroup/memory")
+        group = ("/sys/fs/cgroup/memory" if v1 else "/sys/fs/cgroup") + f"/tracer-submit-{os.getpid()}"
+        try:
+            os.mkdir(group)
+            self.addCleanup(wait_until, lambda: removed(group), "the cgroup can be removed")
+            with open(os.path.join(group, "memory.limit_in_bytes" if v1 else "memory.max"), "w", encoding="ascii") as file:
+                file.write(str(64 << 20))
+        except OSError as error:
+            self.skipTest(f"no cgroup with a limit of memory can be made: {error}")
+        return group
+
+    def test_attempts_that_run_out_of_memory_one_after_the_other(self):
+        group = self.limited_group()
+        self.serve()
+
+        def enter():
+            with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as file:
+                file.write(str(os.getpid()))
+            become(ALICE)
+
+        for attempt in (1, 2):
+            folder = self.folder_of(ALICE)
+            requested = {"memory_bytes": attempt << 30}
+            key = self.ask(ALICE, "submit", context=task(1, attempt=attempt), requested=requested)["task_key"]
+            self.ask(ALICE, "announce", key={"work_dir": folder}, context=task(1, attempt=attempt), requested=requested)
+            process = self.start(sys.executable, "-c", "held = []\nwhile True: held.append(bytearray(1 << 20))", cwd=folder,
+                                 preexec_fn=enter)
+            self.assertEqual(process.wait(DEADLINE_SECONDS), -signal.SIGKILL)
+            self.row(ALICE, key, lambda row: row["state"] == "finished")
+            self.ask(ALICE, "withdraw", task_key=key, state="failed", exit_code=137)
+        found = [each for each in self.rows(ALICE, "findings") if each["code"] == "retried_starved"]
+        self.assertEqual(len(found), 1, found)
+        self.assertEqual((found[0]["count"], found[0]["severity"]), (2, "warning"))
+        self.assertIn("ran out of memory in 2 attempts, one after the other: they had requested 1.0 GiB, then 2.0 GiB", found[0]["text"])
+        self.assertFalse([each for each in self.rows(ALICE, "findings") if each["code"] in ("queue_delay", "retried_alike")])
 
     def test_a_task_that_is_submitted_again_keeps_its_time(self):
         self.serve()
