@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
@@ -172,8 +171,7 @@ class Submit(ServeCase):
             requested = {"memory_bytes": attempt << 30}
             key = self.ask(ALICE, "submit", context=task(1, attempt=attempt), requested=requested)["task_key"]
             self.ask(ALICE, "announce", key={"work_dir": folder}, context=task(1, attempt=attempt), requested=requested)
-            process = self.start(sys.executable, "-c", "held = []\nwhile True: held.append(bytearray(1 << 20))", cwd=folder,
-                                 preexec_fn=enter)
+            process = self.start("tail", "/dev/zero", cwd=folder, preexec_fn=enter)
             self.assertEqual(process.wait(DEADLINE_SECONDS), -signal.SIGKILL)
             self.row(ALICE, key, lambda row: row["state"] == "finished")
             self.ask(ALICE, "withdraw", task_key=key, state="failed", exit_code=137)

@@ -131,8 +131,8 @@ TEST_CASE("a report has submitted tasks as the state has them") {
   const Json state = scene.state_json();
   REQUIRE(report["tasks"].size() == 7);
   REQUIRE(state["tasks"].size() == 7);
-  const char* const kFigures[] = {"queued",       "elsewhere", "withdrawn", "expired",      "queued_ns",
-                                  "submitted_ns", "outcome",   "processes", "cpu_ns",       "memory_bytes",
+  const char* const kFigures[] = {"queued",       "elsewhere", "withdrawn", "expired",       "queued_ns",
+                                  "submitted_ns", "outcome",   "processes", "cpu_ns",        "memory_bytes",
                                   "requested",    "tasks",     "wall_ns",   "first_start_ns"};
   for (const char* table : {"tasks", "steps", "runs"})
     for (const Json& row : report[table]) {

@@ -154,7 +154,8 @@ inline void count_submitted(SummaryRow& row) {
 /// In a word, where it has not started here. Empty: it has, or was not submitted.
 inline std::string_view state_of(const SubmittedTask& task) {
   if (task.state == "submitted") return "queued";
-  return task.state == "started_elsewhere" ? "elsewhere" : task.state == "ended_elsewhere" ? "finished" : task.state;
+  if (task.state == "started_elsewhere") return "elsewhere";
+  return task.state == "ended_elsewhere" ? std::string_view("finished") : std::string_view(task.state);
 }
 
 /// What is known stays.

@@ -177,10 +177,17 @@ SummaryRow* TaskTree::row_of_task(const Context& identity, const std::shared_ptr
 
 void TaskTree::request(const Context& identity, const std::shared_ptr<const Context>& task,
                        const Requested& requested) {
+  // A row of what nobody is seen in says nothing.
+  if (requested == Requested{}) return;
   if (SummaryRow* const row = row_of_task(identity, task)) add_requested(*row, requested);
 }
 
 void TaskTree::submit(const Context& identity, const TaskSubmit& submit) {
+  if (identity.task == kOtherTasks) return;
+  // What runs knows more of its context.
+  if (const auto run = runs_.find(node_key(SummaryLevel::kRun, run_key(identity))); run != runs_.end())
+    if (const auto task = run->second.below.find(task_key(identity)); task != run->second.below.end())
+      return add_submit(task->second.sums.row, submit);
   if (SummaryRow* const row = row_of_task(identity, submit.context)) add_submit(*row, submit);
 }
 
