@@ -11,28 +11,24 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 import time
 
 import keeper
 import support
-import test_restart
 from support import DEADLINE_SECONDS, TRACERD, of_kind, text_of, wait_until
-from test_serve import ALICE, BOB, SHARED_GROUP, Client, ServeCase, become
+from test_serve import ALICE, BOB, SHARED_GROUP, ServeCase, become
 
 EVERYBODYS = ("loss", "snapshot_end", "session_end")
 # Of nobody, but of Alice's subordinate user ids.
 SUBORDINATE = 2_000_000_000
-AS_MADE = {}
 
 
 def identity(event):
-    """What tells it from all others: of several with one, all are counted."""
+    """What tells it from others, also where something of it is masked: of several with one, all are counted."""
+    names = ["kind", "time_ns", "pid", "start_ns", "finding_key", "cgroup_id", "state"]
     context = event.get("context") or {}
-    return json.dumps([event["kind"], event["time_ns"]] +
-                      [event.get(name) for name in ("pid", "start_ns", "finding_key", "path", "inode", "device", "uid", "tool",
-                                                    "cgroup_id", "state", "remote_address", "remote_port", "gpu")] +
-                      [context.get(name) for name in ("run_key", "task_key")])
+    keys = [context.get(name) for name in ("run_key", "task_key")] if event["kind"].startswith(("run_", "task_")) else []
+    return json.dumps([event.get(name) for name in names] + keys)
 
 
 class PastCase(ServeCase):
@@ -75,8 +71,8 @@ class PastCase(ServeCase):
         if not os.path.exists(folder):
             os.mkdir(folder)
             os.chown(folder, uid, uid)
-        result = subprocess.run([TRACERD, "run", "--pipeline", pipeline, "--run", run, "--no-history", "--", "/bin/sh", "-c", command],
-                                env=self.environment() | {"HOME": folder}, cwd=folder, preexec_fn=lambda: become(uid),
+        words = [TRACERD, "run", "--pipeline", pipeline, "--run", run, "--no-history", "--", "/bin/sh", "-c", command]
+        result = subprocess.run(words, env=self.environment() | {"HOME": folder}, cwd=folder, preexec_fn=lambda: become(uid),
                                 capture_output=True, text=True, timeout=DEADLINE_SECONDS)
         return result
 
@@ -126,7 +122,7 @@ class OwnPast(PastCase):
             self.check_union()
 
     def check_union(self):
-        share = f'[[share]]\nowner = "{BOB}"\ngroup = "{SHARED_GROUP}"\n' if self.has_group() else ""
+        share = f'[[share]]\nowner = "{BOB}"\ngroup = "{SHARED_GROUP}"\n'
         self.serve_past(share=share)
         everything = self.subscribe(0, capacity_bytes=64 << 20)
         secret = "echo secret-of-%s; cat /etc/passwd > /dev/null; sleep 1.2"
@@ -180,10 +176,6 @@ class OwnPast(PastCase):
         self.assertNotIn(f"secret-of-{SUBORDINATE + 7}", json.dumps(series[ALICE]))
         headers = {uid: self.dump(self.files_of(uid)[-1])[0] for uid in owners}
         self.assertEqual(len({header["session_id"] for header in headers.values()}), 1)
-
-    @staticmethod
-    def has_group():
-        return True
 
     def test_files_are_roots(self):
         self.serve_past()
@@ -299,7 +291,8 @@ class OwnPast(PastCase):
         self.serve_past()
         self.assertEqual(self.run_named(ALICE, "first", "sleep 0.3").returncode, 0)
         self.assertEqual(self.run_named(BOB, "bobs", "sleep 0.1; exit 3").returncode, 3)
-        command = f"{TRACERD} task --step align --sample S1 -- sleep 0.4; {TRACERD} task --step align --sample S2 -- sh -c 'sleep 0.2; exit 4'; true"
+        command = (f"{TRACERD} task --step align --sample S1 -- sleep 0.4; "
+                   f"{TRACERD} task --step align --sample S2 -- sh -c 'sleep 0.2; exit 4'; true")
         self.assertEqual(self.run_named(ALICE, "second", command).returncode, 0)
         second = self.run_listed(ALICE, "second")
         self.run_listed(BOB, "bobs")
@@ -324,7 +317,7 @@ class OwnPast(PastCase):
         self.assertIn("rnaseq second", report.stderr)
         tasks = {row["name"]: row for row in json.loads(report.stdout)["tasks"]}
         self.assertEqual(len(tasks), 2, tasks)
-        self.assertNotIn("first", report.stdout)
+        self.assertNotIn('"first"', report.stdout)
         why = self.ask_as(ALICE, "why", "S2")
         self.assertEqual(why.returncode, 0, why.stderr)
         self.assertIn("S2", why.stdout)
@@ -349,8 +342,8 @@ class OwnPast(PastCase):
         self.serve_past("seal_s = 1\nfiles = 60\n")
         folder = self.folder_of(ALICE, "home")
         run = self.start(TRACERD, "run", "--pipeline", "p", "--run", "long", "--no-history", "--", "/bin/sh", "-c",
-                         "for i in 1 2 3 4 5 6; do sleep 1; /bin/true $i; done", env=self.environment() | {"HOME": folder}, cwd=folder,
-                         preexec_fn=lambda: become(ALICE), stderr=subprocess.DEVNULL)
+                         "for i in 1 2 3 4 5 6 7 8 9; do sleep 1; /bin/true $i; done",
+                         env=self.environment() | {"HOME": folder}, cwd=folder, preexec_fn=lambda: become(ALICE), stderr=subprocess.DEVNULL)
         listed = self.run_listed(ALICE, "long", finished=False)
         self.assertFalse(listed["finished"])
         run.wait(DEADLINE_SECONDS)
@@ -359,9 +352,9 @@ class OwnPast(PastCase):
         report = json.loads(self.ask_as(ALICE, "report", "--json").stdout)
         self.end_service()
         trues = [event for event in self.past_of(ALICE) if event["kind"] == "process_exit" and event["tool"] == "true"]
-        self.assertEqual(len(trues), 6)
+        self.assertEqual(len(trues), 9)
         rows = {row["name"]: row for row in report["tools"]}
-        self.assertEqual(rows["true"]["processes"], 6)
+        self.assertEqual(rows["true"]["processes"], 9)
         self.assertEqual(len([run for run in report["tree"] if run["level"] == "run"]), 1)
 
     def past_of(self, uid):
@@ -372,7 +365,8 @@ class OwnPast(PastCase):
         self.serve_past("file_mib = 1\nfiles = 2\n")
         self.run_as(BOB, "/bin/true")
         wait_until(lambda: self.files_of(BOB), "his recording begins")
-        script = "import os\nfor i in range(40000):\n  os.waitpid(os.posix_spawn('/bin/true', ['true', os.urandom(200).hex()], {}), 0)"
+        script = "import os\nfor i in range(40000):\n" \
+            "  os.waitpid(os.posix_spawn('/bin/true', ['true', os.urandom(200).hex()], {}), 0)"
         alice = self.start("/usr/bin/python3", "-c", script, preexec_fn=lambda: become(ALICE))
         most = 3 << 20
 
@@ -463,7 +457,7 @@ class OwnPastRestart(PastCase):
     def check_restarts(self, more, number):
         self.keep(more)
         storm = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]):\n" \
-            "  pid = os.posix_spawn('/bin/true', ['true'], {})\n  print(pid)\n  os.waitpid(pid, 0)\n  time.sleep(0.005)"
+            "  pid = os.posix_spawn('/bin/true', ['true'], {})\n  print(pid)\n  os.waitpid(pid, 0)\n  time.sleep(0.02)"
         stops = {uid: os.path.join(self.folder_of(uid, f"h{uid}"), "stop") for uid in (ALICE, BOB)}
         storms = {uid: self.start("/usr/bin/python3", "-c", storm, stop, preexec_fn=lambda uid=uid: become(uid),
                                   stdout=subprocess.PIPE, text=True) for uid, stop in stops.items()}
@@ -480,10 +474,11 @@ class OwnPastRestart(PastCase):
         self.keeper.end(signal.SIGINT)
         for uid in (ALICE, BOB):
             events = self.events_in(uid)
-            self.assertGreater(len(pids[uid]), 300)
+            self.assertGreater(len(pids[uid]), 100)
             for kind in ("process_exec", "process_exit"):
                 found = collections.Counter(event["pid"] for event in of_kind(events, kind) if event["uid"] == uid)
-                self.assertEqual({pid: found[pid] for pid in pids[uid] if found[pid] != 1}, {}, f"{kind}\n{text_of(self.keeper.log)}")
+                wrong = {pid: found[pid] for pid in pids[uid] if found[pid] != 1}
+                self.assertEqual(wrong, {}, f"{kind}\n{text_of(self.keeper.log)}")
             self.assertEqual({event["uid"] for event in of_kind(events, "process_exit")}, {uid})
             self.assertEqual({event["cause"] for event in of_kind(events, "loss")} &
                              {"service_gap", "unrecorded", "recording_missing_part"}, set())
