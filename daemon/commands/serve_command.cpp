@@ -227,6 +227,8 @@ int serve_command(const Options& options) {
                  {}});
   Handed handed = take_handed();
   service_options.subordinate_ids = read_subordinate_ids();
+  // What the service itself does is root's.
+  if (config.recordings.by_owner) service_options.subordinate_ids.push_back({0, kNobodyElse, 1});
   const ServiceManager manager;
   const std::shared_ptr<Keeping> keeping = keeping_of(std::move(handed.kept), manager);
   manager.tell("STATUS=loading");

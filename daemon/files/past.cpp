@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <concepts>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 
@@ -121,6 +124,12 @@ class OfRun {
         [this](const auto& body) {
           if constexpr (requires { body.process->context; }) {
             if (is_in(*body.process->context)) processes_.insert({body.process->start_ns, body.process->pid});
+          } else if constexpr (std::same_as<std::remove_cvref_t<decltype(body)>, tracer::RunStart>) {
+            if (!is_in(*body.context)) return;
+            begin_ns_ = std::min(begin_ns_, body.start_ns);
+            end_ns_.reset();
+          } else if constexpr (std::same_as<std::remove_cvref_t<decltype(body)>, tracer::RunFinish>) {
+            if (is_in(*body.context)) end_ns_ = body.time_ns;
           } else if constexpr (requires { body.old_run_key; }) {
             if (!body.old_run_key || !body.after->run_key) return;
             if (!keys_.contains(*body.old_run_key) && !is_in(*body.after)) return;
@@ -129,28 +138,40 @@ class OfRun {
         },
         event);
   }
-  /// Also what says something of the whole recording.
+  /// Also what says something of the whole recording, while it runs. Not how that ended.
   bool takes(const Event& event) const {
     bool taken = false;
     visit(
         [&](const auto& body) {
-          if constexpr (requires { body.process->context; }) {
+          using E = std::remove_cvref_t<decltype(body)>;
+          if constexpr (std::same_as<E, tracer::SessionEnd>) {
+            return;
+          } else if constexpr (std::same_as<E, tracer::Loss>) {
+            taken = is_while(body.first_ns.value_or(body.time_ns), body.last_ns.value_or(body.time_ns));
+          } else if constexpr (requires { body.process->context; }) {
             taken = is_in(*body.process->context) || processes_.contains({body.process->start_ns, body.process->pid});
           } else if constexpr (requires { body.after; }) {
             taken = is_in(*body.after) || is_in(*body.before);
           } else if constexpr (requires { body.context; }) {
             taken = is_in(*body.context);
           } else {
-            taken = true;
+            taken = is_while(event.time_ns(), event.time_ns());
           }
         },
         event);
     return taken;
   }
+  bool is_over() const noexcept { return end_ns_.has_value(); }
 
  private:
   bool is_in(const tracer::Context& context) const { return context.run_key && keys_.contains(*context.run_key); }
 
+  bool is_while(std::uint64_t first_ns, std::uint64_t last_ns) const noexcept {
+    return last_ns >= begin_ns_ && (!end_ns_ || first_ns <= *end_ns_);
+  }
+
+  std::uint64_t begin_ns_ = std::numeric_limits<std::uint64_t>::max();
+  std::optional<std::uint64_t> end_ns_;  ///< Absent: it is not over.
   std::set<tracer::Key> keys_;
   std::unordered_set<ProcessId, tracer::internal::ProcessIdHash> processes_;
 };
@@ -182,20 +203,27 @@ tracer::RecordingReader copy_of(const PastRun& run, const std::vector<PassedFile
     writer.clear_ready();
   };
   write_ready();
+  tracer::SessionEnd end{};
   for (Event event = series.next(RecordingSeries::Wait::kForBytes); event.kind() != EventKind::kNone;
        event = series.next(RecordingSeries::Wait::kForBytes)) {
     if (!of_run.takes(event)) continue;
+    end.time_ns = event.time_ns();
+    if (event.kind() == EventKind::kProcessStart) ++end.processes_started;
+    if (event.kind() == EventKind::kProcessExit) end.exits_delivered = ++end.processes_ended;
+    if (const auto* loss = event.get_if<tracer::Loss>()) end.losses += loss->count;
     writer.append(event);
     write_ready();
   }
+  // As a session that followed it alone.
+  if (of_run.is_over()) writer.append(end);
   writer.close_frame();
   write_ready();
   // It ends on purpose, with a frame without events.
   writer.append(tracer::SnapshotEnd{});
   writer.close_frame();
-  tracer::internal::Bytes end;
-  writer.begin_anew(series.host(), end);
-  write_all(memory.get(), end);
+  tracer::internal::Bytes last;
+  writer.begin_anew(series.host(), last);
+  write_all(memory.get(), last);
   ::lseek(memory.get(), 0, SEEK_SET);
   return {memory.release(), name};
 }
@@ -205,30 +233,21 @@ tracer::RecordingReader copy_of(const PastRun& run, const std::vector<PassedFile
 std::vector<ListedRun> past_runs() {
   const std::vector<PassedFile> files = ask_and_become_reader();
   PastRuns runs;
-  struct Span {
-    std::uint32_t owner = 0;
-    std::uint64_t begin_ns = 0;
-    std::uint64_t end_ns = 0;
-    std::uint64_t bytes = 0;
-  };
-  std::vector<Span> spans;
   // The oldest session first, so that what comes last of a run counts.
   std::vector<RecordingSeries> all = series_of(files);
   std::reverse(all.begin(), all.end());
   for (RecordingSeries& series : all) add_runs(series, runs);
-  for (const PassedFile& file : files) {
-    std::vector<OpenRecording> open;
-    open.push_back(opened_again(file));
-    const auto parts = tracer::internal::open_parts(std::move(open));
-    spans.push_back({file.about.owner_uid, parts.front().begin_ns + parts.front().host.wall_offset_ns,
-                     file.about.written_ns, file.about.bytes});
-  }
   std::vector<ListedRun> listed;
   for (PastRun& run : runs.runs()) {
     ListedRun& each = listed.emplace_back(std::move(run));
-    for (const Span& span : spans)
-      if (span.owner == each.run.owner_uid && span.begin_ns <= each.run.end_ns && each.run.begin_ns <= span.end_ns)
-        each.file_bytes += span.bytes;
+    // A file has what came after the one before it; the newest comes first.
+    std::uint64_t before_ns = 0;
+    for (auto file = files.rbegin(); file != files.rend(); ++file) {
+      if (file->about.owner_uid != each.run.owner_uid) continue;
+      const bool has_some = before_ns <= each.run.end_ns && each.run.begin_ns <= file->about.written_ns;
+      if (has_some) each.file_bytes += file->about.bytes;
+      before_ns = file->about.written_ns;
+    }
   }
   return listed;
 }

@@ -191,7 +191,7 @@ class OwnPast(PastCase):
             self.run_as(uid, "/bin/true")
         wait_until(lambda: self.files_of(ALICE) and self.files_of(BOB), "both are recorded")
         time.sleep(4)
-        for uid, owners in ((ALICE, {ALICE, BOB}), (BOB, {BOB}), (20013, set()), (0, {0, ALICE, BOB})):
+        for uid, owners in ((ALICE, {ALICE, BOB}), (BOB, {BOB}), (20013, {BOB}), (0, {0, ALICE, BOB})):
             reply, fds = self.passed(uid)
             self.assertTrue(reply["ok"] and reply["by_owner"], reply)
             seen = {file["owner_uid"] for file in reply["files"]}
@@ -316,6 +316,7 @@ class OwnPast(PastCase):
         self.assertEqual(report.returncode, 0, report.stderr)
         self.assertIn("rnaseq second", report.stderr)
         tasks = {row["name"]: row for row in json.loads(report.stdout)["tasks"]}
+        self.assertTrue(json.loads(report.stdout)["certificate"]["complete"], report.stdout)
         self.assertEqual(len(tasks), 2, tasks)
         self.assertNotIn('"first"', report.stdout)
         why = self.ask_as(ALICE, "why", "S2")
@@ -460,7 +461,7 @@ class OwnPastRestart(PastCase):
             "  pid = os.posix_spawn('/bin/true', ['true'], {})\n  print(pid)\n  os.waitpid(pid, 0)\n  time.sleep(0.02)"
         stops = {uid: os.path.join(self.folder_of(uid, f"h{uid}"), "stop") for uid in (ALICE, BOB)}
         storms = {uid: self.start("/usr/bin/python3", "-c", storm, stop, preexec_fn=lambda uid=uid: become(uid),
-                                  stdout=subprocess.PIPE, text=True) for uid, stop in stops.items()}
+                                  stdout=subprocess.PIPE) for uid, stop in stops.items()}
         for _ in range(6):
             time.sleep(1.3)
             self.keeper.end(number)
