@@ -79,8 +79,8 @@ ChosenPrice price_of_caller() {
 }  // namespace
 
 int report_command(const Options& options) {
-  Recordings recordings = open_recordings(options.files);
   const ChosenPrice chosen = price_of_caller();
+  Recordings recordings = open_recordings(options.files);
   become_reader();
   std::string text;
   if (options.as_page) {

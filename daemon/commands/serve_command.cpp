@@ -220,6 +220,8 @@ int serve_command(const Options& options) {
                  {}});
   Handed handed = take_handed();
   service_options.subordinate_ids = read_subordinate_ids();
+  // What the service itself does is root's.
+  if (config.recordings.by_owner) service_options.subordinate_ids.push_back({0, kNobodyElse, 1});
   const ServiceManager manager;
   const std::shared_ptr<Keeping> keeping = keeping_of(std::move(handed.kept), manager);
   manager.tell("STATUS=loading");
@@ -242,6 +244,8 @@ int serve_command(const Options& options) {
     say("tracerd: a rule is left out: {}\n", tracer::internal::printable_lines(problem.what));
   service_options.more_status = [&recordings] { return "{\"recordings\":" + recordings.status() + '}'; };
   service_options.keeping = keeping;
+  service_options.by_owner = config.recordings.by_owner && !config.recordings.folder.empty();
+  if (service_options.by_owner) service_options.recordings = config.recordings.folder;
   Server server(*session, std::move(service_options));
   recordings.start(*session, server, keeping ? keeping->left() : nullptr);
   if (keeping) keeping->forget_left();

@@ -18,6 +18,7 @@
 #include <tracer/error.hpp>
 
 #include "process/descriptor_limit.hpp"
+#include "files/past.hpp"
 #include "show/certificate_text.hpp"
 #include "show/printable.hpp"
 #include "base/process_id.hpp"
@@ -82,12 +83,14 @@ void report_damage(const RecordingSeries& series) {
 
 std::vector<tracer::RecordingReader> open_recordings(const std::vector<std::string>& files) {
   std::vector<tracer::RecordingReader> readers;
+  if (files.empty()) readers.push_back(latest_run());
   for (RecordingSeries& series : tracer::internal::series_of(parts_of(files)))
     readers.push_back(RecordingAccess::reader(std::move(series)));
   return readers;
 }
 
 tracer::RecordingReader open_recording(const std::vector<std::string>& files) {
+  if (files.empty()) return latest_run();
   return RecordingAccess::reader(tracer::internal::only_series_of(parts_of(files)));
 }
 

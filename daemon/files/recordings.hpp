@@ -11,8 +11,8 @@
 
 namespace tracerd {
 
-/// Recordings by their files and folders; the files of one session are one. "-" is standard input. Throws
-/// tracer::Error.
+/// Recordings by their files and folders; the files of one session are one. "-" is standard input. None: the
+/// caller's latest run. Throws tracer::Error.
 std::vector<tracer::RecordingReader> open_recordings(const std::vector<std::string>& files);
 /// Likewise; several sessions are refused.
 tracer::RecordingReader open_recording(const std::vector<std::string>& files);

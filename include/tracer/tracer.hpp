@@ -10,6 +10,7 @@
 #include <tracer/filter.hpp>
 #include <tracer/host.hpp>
 #include <tracer/key.hpp>
+#include <tracer/past.hpp>
 #include <tracer/recording.hpp>
 #include <tracer/report.hpp>
 #include <tracer/run.hpp>

@@ -40,11 +40,20 @@ void look_at_begin(RecordingPart& part) {
   part.file.reset();
 }
 
+/// Named by a user id.
+bool is_of_owner(const std::filesystem::path& folder) {
+  return folder.filename().native().find_first_not_of("0123456789") == std::string::npos;
+}
+
 std::vector<std::filesystem::path> recordings_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   std::error_code error;
   for (std::filesystem::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
-    if (each->is_regular_file(error)) files.push_back(each->path());
+    if (each->is_regular_file(error)) {
+      files.push_back(each->path());
+    } else if (is_of_owner(each->path()) && !each->is_symlink(error) && each->is_directory(error)) {
+      for (std::filesystem::path& file : recordings_in(each->path())) files.push_back(std::move(file));
+    }
   if (error)
     throw Error({ErrorCode::kFileUnreadable,
                  error.value(),
@@ -74,6 +83,7 @@ RecordingPart::RecordingPart(std::unique_ptr<RecordingFile> opened)
       number(opened->header().number),
       previous_frames(opened->header().previous_frames),
       stream(opened->stream()),
+      owner_uid(opened->header().owner_uid),
       knows_findings(opened->knows_findings()),
       file(std::move(opened)) {}
 
@@ -227,9 +237,9 @@ RecordingSeries::FrameRest RecordingSeries::without_repeats(FrameRest rest) {
 
 std::vector<RecordingSeries> series_of(std::vector<RecordingPart> parts) {
   std::vector<std::vector<RecordingPart>> sessions;
-  std::map<std::string, std::size_t, std::less<>> known;
+  std::map<std::pair<std::string, std::optional<std::uint32_t>>, std::size_t> known;
   for (RecordingPart& part : parts) {
-    const auto [found, made] = known.try_emplace(part.host.session_id, sessions.size());
+    const auto [found, made] = known.try_emplace({part.host.session_id, part.owner_uid}, sessions.size());
     // Without an id, nothing says that two are one.
     if (made || part.host.session_id.empty()) {
       sessions.emplace_back().push_back(std::move(part));
@@ -249,7 +259,8 @@ RecordingSeries only_series_of(std::vector<RecordingPart> parts) {
   if (all.empty()) throw Error({ErrorCode::kInvalidArgument, 0, "no recording is named", "name its files", {}});
   throw Error({ErrorCode::kInvalidArgument,
                0,
-               fmt::format("{} and {} are of different sessions", all[0].name(), all[1].name()),
+               fmt::format("{} and {} are of different sessions{}", all[0].name(), all[1].name(),
+                           all[0].parts().front().owner_uid ? " or owners" : ""),
                "name one recording, or the files of one",
                {}});
 }
@@ -276,6 +287,15 @@ std::vector<RecordingPart> open_parts(const std::vector<std::filesystem::path>& 
                    fmt::format("the folder {} has no recording", file.string()),
                    "recordings are made with --record",
                    {}});
+  }
+  return parts;
+}
+
+std::vector<RecordingPart> open_parts(std::vector<OpenRecording> files) {
+  std::vector<RecordingPart> parts;
+  for (OpenRecording& file : files) {
+    parts.emplace_back(std::make_unique<RecordingFile>(file.fd.release(), std::move(file.name)));
+    look_at_begin(parts.back());
   }
   return parts;
 }

@@ -28,6 +28,7 @@ struct RecordingPart {
   std::uint64_t number = 0;           ///< See StreamHeader.
   std::uint64_t previous_frames = 0;  ///< Likewise.
   std::uint64_t stream = 0;
+  std::optional<std::uint32_t> owner_uid = {};  ///< Likewise.
   std::uint64_t begin_ns =
       0;  ///< When its first frame was closed, by the boot clock; 0: not looked at, or it has none.
   bool knows_findings = false;
@@ -91,9 +92,18 @@ class RecordingSeries {
   EventFrames kept_;
 };
 
-/// The files, and those of folders that are recordings. Throws what RecordingReader throws.
+/// A file of a recording that is open.
+struct OpenRecording {
+  UniqueFd fd;
+  std::string name;
+};
+
+/// The files, and those of folders that are recordings; of a service that records by owner, those of all owners. Throws
+/// what RecordingReader throws.
 std::vector<RecordingPart> open_parts(const std::vector<std::filesystem::path>& files);
-/// The files of one session are one series, at the place of the first.
+/// Files that are open already, which are taken over; names are for messages.
+std::vector<RecordingPart> open_parts(std::vector<OpenRecording> files);
+/// The files of one session, and of one owner of it, are one series, at the place of the first.
 std::vector<RecordingSeries> series_of(std::vector<RecordingPart> parts);
 /// Of one session. Throws kInvalidArgument.
 RecordingSeries only_series_of(std::vector<RecordingPart> parts);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -15,6 +16,8 @@
 
 #include <tracer/answers.hpp>
 #include <tracer/error.hpp>
+#include <tracer/past.hpp>
+#include <tracer/tier.hpp>
 
 #include "binders.hpp"
 #include "events.hpp"
@@ -67,6 +70,15 @@ void bind_recording(py::module_& module) {
              return std::make_shared<HeldReader>(open_recording(paths));
            }),
            py::arg("files"))
+      .def(py::init([](const std::vector<int>& fds, const py::list& names) {
+             std::vector<RecordingDescriptor> files;
+             for (std::size_t i = 0; i < fds.size(); ++i) files.push_back({-1, bytes_of(py::str(names[i]))});
+             const ReleasedGil released;
+             for (std::size_t i = 0; i < fds.size(); ++i)
+               files[i].file_descriptor = ::fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+             return std::make_shared<HeldReader>(open_recording_by_descriptor(files));
+           }),
+           py::arg("fds"), py::arg("names"))
       .def(py::init([](int fd, const py::str& name) {
              std::string text = bytes_of(name);
              const ReleasedGil released;
@@ -113,6 +125,22 @@ void bind_recording(py::module_& module) {
         return py::make_tuple(damage.skipped_bytes, damage.skipped_events, damage.missing_frames, damage.read_error,
                               damage.truncated);
       });
+  module.def(
+      "past",
+      [](const std::optional<py::bytes>& socket, std::uint64_t since_unix_ns) {
+        const std::filesystem::path named =
+            socket ? std::filesystem::path(std::string(*socket)) : service_socket_to_try();
+        std::vector<PastFile> files;
+        {
+          const ReleasedGil released;
+          files = past(named, since_unix_ns);
+        }
+        py::list all;
+        for (const PastFile& file : files)
+          all.append(py::make_tuple(file.opened.file_descriptor, file.opened.name, file.owner_uid, file.session_id));
+        return all;
+      },
+      py::arg("socket"), py::arg("since_unix_ns"));
 }
 
 }  // namespace tracer::python
