@@ -37,9 +37,9 @@ void put_series(JsonBuilder& json, const Series& row, const std::string& host) {
     for (const auto& [name, kind] : kLists) {
       const auto& values = row.*kind;
       // A process holds some memory: 0 is not known.
-      const bool is_known = kind == &Series::memory_bytes
-                                ? std::any_of(values.begin(), values.end(), [](std::uint64_t value) { return value != 0; })
-                                : !values.empty();
+      const bool is_known = kind == &Series::memory_bytes ? std::any_of(values.begin(), values.end(),
+                                                                        [](std::uint64_t value) { return value != 0; })
+                                                          : !values.empty();
       if (is_known) json.list(name, values, [&](std::uint64_t value) { json.put_value(value); });
     }
   });

@@ -22,7 +22,8 @@ std::shared_ptr<const Context> context_of(const char* step, std::uint64_t task, 
   return context;
 }
 
-std::shared_ptr<const Process> process_of(std::uint32_t pid, std::uint64_t start_ns, std::shared_ptr<const Context> context) {
+std::shared_ptr<const Process> process_of(std::uint32_t pid, std::uint64_t start_ns,
+                                          std::shared_ptr<const Context> context) {
   auto process = std::make_shared<Process>();
   process->pid = pid;
   process->start_ns = start_ns;

@@ -117,7 +117,8 @@ void OverTime::runs(const Context& context, std::uint64_t time_ns, bool begins) 
     // One that is joined again runs already.
     if (running.tasks.contains(*context.task_key) == begins) continue;
     if (!running.tasks.empty())
-      series_.hold(row, row, running.since_ns, std::max(time_ns, running.since_ns), running.tasks.size(), &Series::tasks);
+      series_.hold(row, row, running.since_ns, std::max(time_ns, running.since_ns), running.tasks.size(),
+                   &Series::tasks);
     begins ? static_cast<void>(running.tasks.insert(*context.task_key))
            : static_cast<void>(running.tasks.erase(*context.task_key));
     running.since_ns = std::max(time_ns, running.since_ns);
@@ -128,7 +129,8 @@ std::vector<Series> OverTime::rows() {
   end_snapshot();
   for (auto& [row, running] : running_) {
     if (running.tasks.empty()) continue;
-    series_.hold(row, row, running.since_ns, std::max(last_ns_, running.since_ns), running.tasks.size(), &Series::tasks);
+    series_.hold(row, row, running.since_ns, std::max(last_ns_, running.since_ns), running.tasks.size(),
+                 &Series::tasks);
     running.since_ns = std::max(last_ns_, running.since_ns);
   }
   std::vector<Series> rows = series_.rows(TimeSeries::kMostRows);

@@ -55,9 +55,7 @@ class OverTime {
     std::uint64_t since_ns = 0;
   };
 
-  bool is_in(const Context& context) const noexcept {
-    return context.run_key == key_ || context.task_key == key_;
-  }
+  bool is_in(const Context& context) const noexcept { return context.run_key == key_ || context.task_key == key_; }
   /// The whole, and the step that it names.
   static std::vector<std::string> rows_of(const Context& context);
   void count(const Process& process, const Account& account, std::uint64_t time_ns, Counted& counted);
