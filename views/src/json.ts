@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+/** JSON whose integers may be above 2^53: those that a double can't hold are kept as their digits. */
+
+// Texts and fractions are taken as a whole, so that no digits inside of them are.
+const kTokens = /"(?:[^"\\]|\\.)*"|-?\d+[.eE][\d.eE+-]*|-?\d{16,}/g;
+const kLarge = /^-?\d{16,}$/;
+
+export function parse(text: string): unknown {
+  return JSON.parse(text.replace(kTokens, (found) => (kLarge.test(found) && !Number.isSafeInteger(Number(found)) ? `"${found}"` : found)));
+}
