@@ -2,7 +2,7 @@
 /** Distributions, and what was used over time. */
 import { type JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { type Doc, type OverTime, type Row, type Series, type SeriesName, begin, end, number, statusOf } from "./model";
+import { type Doc, type OverTime, type Row, type Series, type SeriesName, begin, end, isOver, number, statusOf } from "./model";
 import { bytes, duration, median } from "./figures";
 import { Card, clock } from "./parts";
 
@@ -12,7 +12,7 @@ const kWidth = 560;
 export function Spread({ tasks }: { tasks: Row[] }): JSX.Element | null {
   const steps = useMemo(() => {
     const found = new Map<string, number[]>();
-    for (const task of tasks) if (task.step !== undefined && task.wall_ns !== undefined && statusOf(task) !== "running") found.set(task.step, [...(found.get(task.step) ?? []), number(task.wall_ns)]);
+    for (const task of tasks) if (task.step !== undefined && task.wall_ns !== undefined && isOver(statusOf(task))) found.set(task.step, [...(found.get(task.step) ?? []), number(task.wall_ns)]);
     return [...found].filter(([, walls]) => walls.length > 1).map(([step, walls]) => [step, walls.sort((a, b) => a - b)] as const);
   }, [tasks]);
   if (!steps.length) return null;

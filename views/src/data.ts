@@ -3,6 +3,8 @@
 import { type Doc, type Finding, type Held, type Row, docOf } from "./model";
 import { parse } from "./json";
 
+const kAgainMs = 3000;
+
 export type Link = "still" | "live" | "lost";
 type Reply = { since: string; all: boolean; more: boolean; runs?: Row[]; steps?: Row[]; tasks?: Row[]; findings?: Finding[]; gone?: string[]; counts?: Doc["counts"] };
 type Info = { source: string; name: string; kind: "service" | "recording"; hosts: Doc["hosts"]; warning?: string };
@@ -83,7 +85,12 @@ export function follow(tell: (told: Told) => void): { choose: (source: string) =
       // A burst is drawn once.
       due = window.setTimeout(() => { due = 0; say({ doc: rows.doc(info), link: "live" }); }, 100);
     };
-    changes.onerror = () => say({ link: "lost" });
+    changes.addEventListener("lost", () => say({ link: "lost" }));
+    changes.onerror = () => {
+      say({ link: "lost" });
+      // A browser tries again by itself, but not after an answer that is an error.
+      if (changes.readyState === EventSource.CLOSED && stream === changes) setTimeout(() => { if (stream === changes) void open(info); }, kAgainMs);
+    };
   }
 
   void (async () => {

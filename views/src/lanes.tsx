@@ -2,9 +2,9 @@
 /** Steps and tasks over the run's time: how many ran at once, and what they did. */
 import { type ComponentChildren, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Doc, type Group, type Row, begin, end, groupsOf, number, statusOf, usedOf } from "./model";
+import { type Doc, type Group, type Row, begin, end, groupsOf, isOver, number, statusOf, usedOf } from "./model";
 import { duration, figure, median } from "./figures";
-import { StatusIcon, Used, Where, clock, shortName, taskLink } from "./parts";
+import { Icon, StatusIcon, Used, Where, clock, shortName, taskLink } from "./parts";
 import { type Kind, kKinds, kindOf } from "./words";
 
 export type Span = { from: number; to: number };
@@ -154,7 +154,7 @@ function TaskLine({ doc, task, span, width }: { doc: Doc; task: Row; span: Span;
 function GroupLines({ doc, group, span, width, open, toggle, wanted }: { doc: Doc; group: Group; span: Span; width: number; open: boolean; toggle: () => void; wanted: (task: Row) => boolean }): JSX.Element {
   const [most, setMost] = useState(kAtFirst);
   const tasks = group.tasks.filter(wanted);
-  const ended = group.tasks.filter((task) => statusOf(task) === "done" || statusOf(task) === "failed");
+  const ended = group.tasks.filter((task) => isOver(statusOf(task)));
   const failed = group.tasks.filter((task) => statusOf(task) === "failed").length;
   const usual = median(ended.filter((task) => task.wall_ns !== undefined).map((task) => number(task.wall_ns)));
   const whole = number(group.row?.expected) || group.tasks.length;
@@ -162,9 +162,9 @@ function GroupLines({ doc, group, span, width, open, toggle, wanted }: { doc: Do
   const problem = doc.findings.find((each) => each.step !== undefined && each.step === group.key && each.severity !== "note" && each.run_key === row?.run_key);
   return <>
     <Line level={1} name={<><button class="tw" aria-expanded={open} aria-label={`Tasks of ${group.name}`} onClick={toggle}>{open ? "▾" : "▸"}</button>
-      <span class="x" title={group.name}>{group.name}</span>{failed > 0 ? <span class="bad"><StatusIcon status="failed" /></span> : problem && <span class={problem.severity}><StatusIcon status="failed" /></span>}</>}
+      <span class="x" title={group.name}>{group.name}</span>{failed > 0 ? <span class="bad"><StatusIcon status="failed" /></span> : problem && <span class={problem.severity}><Icon name={problem.severity} label={problem.severity} /></span>}</>}
       done={<span class="mini"><span class="pbar" aria-hidden="true"><i class="d" style={{ width: `${(100 * (ended.length - failed)) / whole}%` }} />{failed > 0 && <i class="f" style={{ width: `${(100 * failed) / whole}%` }} />}
-        <i class="r" style={{ width: `${(100 * group.tasks.filter((task) => statusOf(task) === "running").length) / whole}%` }} /></span><span>{ended.length}<span class="dim">/{whole}</span></span></span>}
+        <i class="r" style={{ width: `${(100 * group.tasks.filter((task) => statusOf(task) === "running" || statusOf(task) === "stalled").length) / whole}%` }} /></span><span>{ended.length}<span class="dim">/{whole}</span></span></span>}
       time={usual === undefined ? <span class="dim">-</span> : <span title={group.tasks.length > 1 ? "the median of its tasks" : undefined}>{duration(usual)}</span>}
       where={<Where time={group.row?.time ?? (group.tasks.length === 1 ? row?.time : undefined)} />} memory={group.row ? <Memory row={group.tasks.length === 1 && row ? group.tasks[0]! : group.row} /> : ""}
       lane={<Area tasks={tasks} span={span} width={width} height={24} />} />

@@ -14,7 +14,7 @@ export type Row = {
   first_start_ns?: Whole; last_end_ns?: Whole; wall_ns?: Whole; time?: Share[]; task_ledger?: Record<string, Whole>;
   waits_for?: { task_key: string; name?: string; wait_ns: Whole; cause: string }[]; without_task_ns?: Whole; critical_path?: CriticalPath;
   bound_by?: string; bound_share?: number; requested?: Requested;
-  state?: string; outcome?: string; expected?: Whole; queued_ns?: Whole; submitted_ns?: Whole;
+  status?: Status; state?: string; outcome?: string; expected?: Whole; queued_ns?: Whole; submitted_ns?: Whole;
 };
 
 export type Evidence = { name: string; value?: Whole; unit?: string; text?: string };
@@ -64,22 +64,40 @@ export const number = (value: Whole | undefined): number => (value === undefined
 export function docOf(parsed: object): Doc {
   const lists = { title: "", hosts: [], findings: [], runs: [], steps: [], tasks: [], samples: [], tools: [], processes: [], failures: [],
     files: [], peers: [], devices: [] };
-  return { ...lists, ...parsed };
+  const doc: Doc = { ...lists, ...parsed };
+  judgeAll(doc);
+  return doc;
 }
 
 /** A step of a run, or what of it is in no step. */
 export type Group = { key: string; name: string; row: Row | undefined; tasks: Row[] };
 
-/** "running", "queued", "failed", "done" … : as words, as icons, and to choose rows by. */
-export type Status = "queued" | "running" | "failed" | "done" | "elsewhere" | "withdrawn" | "expired";
+/** As words, as icons, and to choose rows by; the same rules as in bindings/python/tracer/view/_model.py. */
+export type Status = "running" | "stalled" | "queued" | "failed" | "done" | "cached" | "aborted" | "elsewhere" | "withdrawn" | "expired";
 
-export function statusOf(row: Row): Status {
-  switch (row.state) {
-    case "queued": case "elsewhere": case "withdrawn": case "expired": return row.state;
-  }
-  if (row.state === "running" || (row.state === undefined && number(row.living) > 0)) return "running";
-  return row.outcome === "failed" || (row.outcome === undefined && number(row.failed) > 0) ? "failed" : "done";
+export const kStatuses: Status[] = ["done", "cached", "running", "stalled", "queued", "failed", "aborted", "elsewhere", "withdrawn", "expired"];
+export const isOver = (status: Status): boolean => status === "done" || status === "cached" || status === "failed" || status === "aborted";
+
+function judge(row: Row, findings: Finding[]): Status {
+  const state = row.state ?? (number(row.living) > 0 ? "running" : "finished");
+  if (state === "running") return findings.some((each) => (each.code === "stalled" || each.code === "deadlocked_pipe") && each.state === "open") ? "stalled" : "running";
+  if (state !== "finished") return kStatuses.includes(state as Status) ? (state as Status) : "elsewhere";
+  if (row.outcome === "failed" || row.outcome === "cached" || row.outcome === "aborted") return row.outcome;
+  return row.outcome === undefined && findings.some((each) => each.code === "first_failure") ? "failed" : "done";
 }
+
+function judgeAll(doc: Doc): void {
+  const about = new Map<string, Finding[]>();
+  for (const each of doc.findings) {
+    if (each.subject !== "task" && each.subject !== "run") continue;
+    const key = each.task_key ?? each.run_key;
+    if (key !== undefined) about.set(key, [...(about.get(key) ?? []), each]);
+  }
+  for (const row of doc.runs) row.status = judge(row, about.get(row.run_key ?? "") ?? []);
+  for (const row of doc.tasks) row.status = judge(row, about.get(row.task_key ?? "") ?? []);
+}
+
+export const statusOf = (row: Row): Status => row.status ?? judge(row, []);
 
 export const begin = (row: Row): number => number(row.first_start_ns ?? row.start_ns);
 export const end = (row: Row): number => (row.last_end_ns === undefined ? begin(row) : number(row.last_end_ns));

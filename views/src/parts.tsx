@@ -8,7 +8,7 @@ import { kindOf, mainCause, wordOf } from "./words";
 const kIcons: Record<string, string> = {
   done: "m3 8.500 3.200 3.200L13 5", running: "M5 3.500v9l7-4.500z", queued: "M8 4.500V8l2.300 1.500M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0z", failed: "m4 4 8 8m0-8-8 8",
   error: "M8 4.800v4M8 11v.1M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0z", warning: "M8 6.500v3M8 11.500v.1M8 2.500l6 11H2z", note: "M8 7.500v4M8 5v.1M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0z",
-  elsewhere: "M3 13 13 3m0 0H6m7 0v7", withdrawn: "M3 8h10", expired: "M3 8h10", find: "M11.500 7A4.500 4.500 0 1 1 2.500 7a4.500 4.500 0 0 1 9 0zM10.500 10.500l3.500 3.500",
+  cached: "M3 8.500l3 3 7-7M3 13.500h10", aborted: "M4 4h8v8H4z", stalled: "M5.500 3.500v9m5-9v9", elsewhere: "M3 13 13 3m0 0H6m7 0v7", withdrawn: "M3 8h10", expired: "M3 8h10", find: "M11.500 7A4.500 4.500 0 1 1 2.500 7a4.500 4.500 0 0 1 9 0zM10.500 10.500l3.500 3.500",
   theme: "M13.200 9.600A5.700 5.700 0 0 1 6.400 2.800a5.700 5.700 0 1 0 6.800 6.800z", help: "M5.800 6a2.200 2.200 0 1 1 3.300 1.900c-.8.5-1.100.9-1.100 1.800M8 12.200v.1",
   pause: "M5.500 3.500v9m5-9v9", runs: "M2 4h9M5 8h9M3 12h7", tools: "m3 13 5-5M8.500 3.500a3 3 0 0 1 4 4l-2-1-1 1 1 2a3 3 0 0 1-4-4", hosts: "M2.500 3h11v4h-11zm0 6h11v4h-11zM5 5v.1M5 11v.1",
 };
@@ -17,8 +17,8 @@ export function Icon({ name, label }: { name: string; label?: string }): JSX.Ele
   return <svg class={`ic i-${name}`} viewBox="0 0 16 16" {...(label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" })}><path d={kIcons[name]} /></svg>;
 }
 
-export const kStatusWords: Record<Status, string> = { queued: "queued", running: "running", failed: "failed", done: "done", elsewhere: "runs elsewhere",
-  withdrawn: "never ran", expired: "expired" };
+export const kStatusWords: Record<Status, string> = { queued: "queued", running: "running", failed: "failed", done: "done", cached: "from the cache", aborted: "aborted",
+  stalled: "standing still", elsewhere: "elsewhere", withdrawn: "never ran", expired: "expired" };
 
 export const StatusIcon = ({ status }: { status: Status }): JSX.Element => <Icon name={status} label={kStatusWords[status]} />;
 
@@ -45,7 +45,7 @@ export const Used = ({ part, label }: { part: number | undefined; label: string 
 export type Column<T> = { head: string; cell: (row: T) => ComponentChildren; num?: boolean; narrow?: boolean };
 
 export function Table<T>({ label, rows, columns, most = 200 }: { label: string; rows: T[]; columns: Column<T>[]; most?: number }): JSX.Element {
-  return <div class="tbl" tabIndex={0} role="region" aria-label={label}><table>
+  return <div class="tbl" tabIndex={0} role="group" aria-label={`${label}: table`}><table>
     <thead><tr>{columns.map((each) => <th scope="col" class={(each.num ? "num" : "") + (each.narrow ? " narrow" : "")}>{each.head}</th>)}</tr></thead>
     <tbody>{rows.slice(0, most).map((row) => <tr>{columns.map((each) => <td class={(each.num ? "num" : "") + (each.narrow ? " narrow" : "")}>{each.cell(row)}</td>)}</tr>)}</tbody>
   </table>{rows.length > most && <p class="dim more">… {rows.length - most} more</p>}</div>;

@@ -2,7 +2,7 @@
 /** A run: how it is, what needs attention, what held it up, its steps over time, and what it used. */
 import { type JSX } from "preact";
 import { useState } from "preact/hooks";
-import { type Doc, type Finding, type Row, begin, end, number, runOf, statusOf } from "./model";
+import { type Doc, type Finding, type Row, type Status, begin, end, kStatuses, number, runOf, statusOf } from "./model";
 import { bytes, duration, figure, plural, share } from "./figures";
 import { Card, Icon, StatusIcon, Table, TimeBar, Where, clock, day, findingLink, kStatusWords, taskLink, to } from "./parts";
 import { Lanes } from "./lanes";
@@ -91,11 +91,11 @@ export function RunScreen({ doc, runKey, words }: { doc: Doc; runKey: string; wo
   const [filter, setFilter] = useState("");
   const run = runOf(doc, runKey);
   const tasks = doc.tasks.filter((task) => task.run_key === run?.run_key);
-  const counts = (["done", "running", "queued", "failed", "elsewhere", "withdrawn", "expired"] as const).map((status) => [status, tasks.filter((task) => statusOf(task) === status).length] as const).filter(([, count]) => count > 0);
+  const counts = kStatuses.map((status) => [status, tasks.filter((task) => statusOf(task) === status).length] as const).filter(([, count]) => count > 0);
   const findings = doc.findings.filter((each) => !run || each.run_key === run.run_key || each.run_key === undefined);
   const row = run ?? doc.totals;
   const failedRun = doc.verdict && doc.runs.length <= 1 ? / failed \(/.test(doc.verdict) : false;
-  const status = row ? (statusOf(row) === "running" ? "running" : failedRun ? "failed" : "done") : "done";
+  const status: Status = row ? (failedRun ? "failed" : statusOf(row)) : "done";
   return <>
     <div class="head"><p class="crumb"><span><a href={to("runs")}>Runs</a> / {run?.pipeline ?? doc.title}</span>{run?.run && <b>{run.run}</b>}
       <span class={`st ${status}`}><Icon name={status} />{status === "done" ? "ended" : kStatusWords[status]}</span>
@@ -103,7 +103,7 @@ export function RunScreen({ doc, runKey, words }: { doc: Doc; runKey: string; wo
       {run?.engine && <span>{run.engine}</span>}{doc.hosts.map((host) => host.name && <span>{host.name}</span>)}</p>
       <Lead doc={doc} run={run} counts={counts.map(([word, count]) => [kStatusWords[word], count])} /></div>
     {tasks.length > 0 && <div class="prog"><span class="pbar" role="img" aria-label={counts.map(([word, count]) => `${count} ${kStatusWords[word]}`).join(", ")}>
-      {counts.map(([status_, count]) => <i class={{ done: "d", running: "r", failed: "f" }[status_ as "done"] ?? "q"} style={{ width: `${(100 * count) / tasks.length}%` }} />)}</span>
+      {counts.map(([status_, count]) => <i class={{ done: "d", cached: "d", running: "r", stalled: "r", failed: "f", aborted: "f" }[status_ as "done"] ?? "q"} style={{ width: `${(100 * count) / tasks.length}%` }} />)}</span>
       <div class="counts">{counts.map(([each, count]) => <button aria-pressed={filter === each} onClick={() => setFilter(filter === each ? "" : each)}><StatusIcon status={each} /><b>{number(doc.counts?.dropped) ? "≥ " : ""}{count}</b> {kStatusWords[each]}</button>)}</div></div>}
     {row && <Tiles row={row} />}
     <div class="two"><Attention doc={doc} findings={findings} /><HeldUp doc={doc} run={run} /></div>

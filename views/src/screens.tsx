@@ -19,7 +19,7 @@ function Ledger({ row }: { row: Row }): JSX.Element | null {
   })}</div></Card>;
 }
 
-const ended = (process: Process): string => process.exit_signal !== undefined ? `signal ${process.exit_signal}` : process.exit_code !== undefined ? `status ${process.exit_code}` : process.end_ns === undefined ? "runs" : "";
+const ended = (process: Process): string => process.exit_signal !== undefined ? `signal ${process.exit_signal}` : process.exit_code !== undefined ? `status ${process.exit_code}` : number(process.living) > 0 || process.last_ns !== undefined ? "runs" : "";
 
 /** Children stand below their parent, in the order of their start. */
 function treeOf(processes: Process[]): [Process, number][] {
@@ -88,11 +88,11 @@ export function TaskScreen({ doc, taskKey, ask }: { doc: Doc; taskKey: string; a
     <h1 class="big"><b>{task.name}</b>{status === "queued" ? " waits to start" : status === "running" ? ` has been running for ${figure(task, "wall_ns", "ns")}` : ` took ${figure(task, "wall_ns", "ns")}`}{task.queued_ns !== undefined && `, after ${duration(task.queued_ns)} in the queue`}</h1>
     <RunTiles row={task} />
     {findings.length > 0 && <Card title="Needs attention">{findings.map((each) => <FindingRow key={each.finding_key} doc={doc} finding={each} />)}</Card>}
-    <div class="two even"><Ledger row={task} /><div class="stackcol">
+    <div class="two even"><Ledger row={task} />{(task.requested !== undefined || (task.waits_for?.length ?? 0) > 0) && <div class="stackcol">
       {task.requested && <Card title="Requested and used"><dl class="ev">{task.requested.millicpus !== undefined && <><dt>CPU</dt><dd>{figure(task, "cpu_utilization", "share")} of {share(task.requested.millicpus / 1000)}<Used part={usedOf(task, "cpu_utilization")} label="CPU of what was requested" /></dd></>}
         {task.requested.memory_bytes !== undefined && <><dt>memory</dt><dd>{figure(task, "memory_bytes", "bytes")} of {bytes(task.requested.memory_bytes)}<Used part={usedOf(task, "memory_bytes")} label="memory of what was requested" /></dd></>}
         {task.requested.time_ns !== undefined && <><dt>time</dt><dd>{figure(task, "wall_ns", "ns")} of {duration(task.requested.time_ns)}</dd></>}{task.requested.container && <><dt>container</dt><dd class="mono">{task.requested.container}</dd></>}</dl></Card>}
-      {(task.waits_for?.length ?? 0) > 0 && <Card title="Waited for other tasks"><dl class="ev">{task.waits_for!.map((each) => <><dt><a href={taskLink({ run_key: task.run_key, task_key: each.task_key })}>{each.name ?? each.task_key}</a></dt><dd>{duration(each.wait_ns)} ({each.cause})</dd></>)}</dl></Card>}</div></div>
+      {(task.waits_for?.length ?? 0) > 0 && <Card title="Waited for other tasks"><dl class="ev">{task.waits_for!.map((each) => <><dt><a href={taskLink({ run_key: task.run_key, task_key: each.task_key })}>{each.name ?? each.task_key}</a></dt><dd>{duration(each.wait_ns)} ({each.cause})</dd></>)}</dl></Card>}</div>}</div>
     <Processes doc={doc} processes={inIt} /><div class="many"><Touched held={held} /></div></div>;
 }
 
@@ -131,7 +131,7 @@ export function RunsScreen({ doc, words }: { doc: Doc; words: string }): JSX.Ele
   const problems = (run: Row): string => (["error", "warning"] as const).map((severity) => [severity, doc.findings.filter((each) => each.run_key === run.run_key && each.severity === severity).length] as const)
     .filter(([, count]) => count).map(([severity, count]) => `${count} ${severity}${count > 1 ? "s" : ""}`).join(", ");
   return <div class="page"><h1 class="big"><b>{doc.runs.length}</b> {doc.runs.length === 1 ? "run" : "runs"}{doc.live && `, ${doc.runs.filter((run) => statusOf(run) === "running").length} running`}</h1>
-    <Card title="Runs" wide><Table label="Runs" rows={runs} most={500} columns={[{ head: "run", cell: (run) => <span class="runname"><StatusIcon status={statusOf(run) === "running" ? "running" : "done"} /><a href={to("run", run.run_key)}>{run.name}</a></span> },
+    <Card title="Runs" wide><Table label="Runs" rows={runs} most={500} columns={[{ head: "run", cell: (run) => <span class="runname"><StatusIcon status={statusOf(run)} /><a href={to("run", run.run_key)}>{run.name}</a></span> },
       { head: "began", cell: (run) => `${day(doc, begin(run))} ${clock(doc, begin(run))}` }, { head: "took", num: true, cell: (run) => figure(run, "wall_ns", "ns") }, { head: "tasks", num: true, narrow: true, cell: (run) => figure(run, "tasks", "count") },
       { head: "CPU", num: true, narrow: true, cell: (run) => figure(run, "cpu_ns", "ns") }, { head: "time went to", narrow: true, cell: (run) => <Where time={run.time} /> }, { head: "memory", num: true, narrow: true, cell: (run) => figure(run, "memory_bytes", "bytes") },
       { head: "findings", cell: (run) => <span class="warn">{problems(run)}</span> }]} /></Card></div>;

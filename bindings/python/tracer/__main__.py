@@ -21,7 +21,7 @@ __all__ = ["main"]
 _PROCESSES_IN_FILE = 20000
 # Command -> the package that does it, which is imported for it only.
 _COMMANDS = {"cost": "cost", "prices": "cost", "whatif": "whatif", "recommend": "recommend", "tune": "tune",
-             "sweep": "sweep", "top": "view", "notify": "view"}
+             "sweep": "sweep", "top": "view", "ui": "view", "notify": "view"}
 
 
 class _Parser(argparse.ArgumentParser):

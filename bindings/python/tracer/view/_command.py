@@ -8,6 +8,8 @@ import os
 import sys
 from typing import Any
 
+from ._ui import add_command as add_ui
+
 __all__ = ["add_commands", "run"]
 
 _WRONG_STATUS = 2
@@ -22,6 +24,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
         "command's. The ? key lists the keys.")
     top.add_argument("files", metavar="FILE", nargs="*", help="a recording, or the files of one; its end is shown")
     top.add_argument("--socket", metavar="PATH", help="of another service. Default: TRACER_SOCKET, or /run/tracer/tracer.sock")
+    add_ui(commands)
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
@@ -29,6 +32,10 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     from .._errors import CommandError, InvalidArgumentError, NotPermittedError, ServiceError
 
     try:
+        if options.command == "ui":
+            from . import _ui
+
+            return "", _ui.run(options)
         if not os.isatty(0) or not os.isatty(2):
             raise InvalidArgumentError("tracer top needs a terminal as standard input and standard error",
                                        "call it in one; 'tracer report' and 'tracerd run' need none")
