@@ -66,6 +66,15 @@ class Shown:
             reply["processes"] = [*_processes(self.source, {key}).get(key, []), *reply.get("processes", [])][:_LISTED_PROCESSES]
         return reply
 
+    def ask(self, name: str, key: str) -> dict[str, Any] | None:
+        """over_time or why of a run or task; None: it has none."""
+        ask = getattr(self.source, name, None)
+        if ask is None:
+            return None
+        with self._lock:
+            said: dict[str, Any] | None = ask(key)
+            return said
+
     def document(self) -> str:
         """The report with what the page draws besides; of a service, its present state."""
         if not isinstance(self.source, Recording):

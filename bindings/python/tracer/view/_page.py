@@ -24,12 +24,12 @@ POLICY_OF_SERVER = ("default-src 'none'; script-src 'self'; style-src 'self'; co
 
 @cache
 def asset(name: str) -> str:
-    """page.html, page.js or page.css: of the installed package, or of the repository that it lies in."""
+    """page.html, page.svg, page.js or page.css: of the installed package, or of the repository that it lies in."""
     installed = Path(__file__).with_name("page") / name
     if installed.exists():
         return installed.read_text("utf-8")
     views = Path(__file__).resolve().parents[4] / "views"
-    return (views / name if name.endswith(".html") else views / "dist" / name).read_text("utf-8")
+    return (views / name if name.endswith((".html", ".svg")) else views / "dist" / name).read_text("utf-8")
 
 
 def _filled(parts: Mapping[str, str]) -> str:
@@ -65,7 +65,7 @@ def exported_page(document: str, title: str, text: str) -> str:
 def served_page() -> str:
     """Its links are relative, so that it works below any path."""
     return _filled({
-        "POLICY": "", "TITLE": "tracer", "STYLE": '<link rel="stylesheet" href="page.css">',
+        "POLICY": "", "TITLE": "tracer", "STYLE": '<link rel="stylesheet" href="page.css">\n<link rel="icon" href="page.svg" type="image/svg+xml">',
         "TEXT": "This page needs JavaScript. The same figures as text: tracerd report RECORDING", "DATA": "",
         "SCRIPT": '<script src="page.js"></script>',
     })

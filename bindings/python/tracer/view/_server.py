@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -127,13 +127,13 @@ class _Api:
         return _json(document)
 
     def answer_of(self, name: str) -> Callable[[Request], Any]:
-        """of a source that has it: over_time, why."""
+        """over_time, why."""
 
         async def answer(request: Request) -> Response:
-            ask = getattr(self._source(request).source, name, None)
-            if ask is None:
-                raise LookupError(f"this source has no {name}")
-            return _json(json.dumps(await run_in_threadpool(ask, request.path_params["key"])))
+            said = await run_in_threadpool(self._source(request).ask, name, request.path_params["key"])
+            if said is None:
+                raise LookupError(f"this source has no {name} of it")
+            return _json(json.dumps(said))
 
         return answer
 
@@ -194,7 +194,7 @@ def application(shown: list[Shown], token: str, cookie: str, allowed_hosts: list
     at = "/api/v1/"
     app = Starlette(routes=[
         Route("/", _page), _asset("page.js", "text/javascript; charset=utf-8"), _asset("page.css", "text/css; charset=utf-8"),
-        Route("/favicon.ico", lambda request: PlainTextResponse("", 204)),
+        _asset("page.svg", "image/svg+xml"),
         Route(f"{at}sources", api.sources), Route(f"{at}state", api.state), Route(f"{at}changes", api.changes),
         Route(f"{at}report/{{key}}", api.report), Route(f"{at}over_time/{{key}}", api.answer_of("over_time")),
         Route(f"{at}why/{{key}}", api.answer_of("why")),
