@@ -77,7 +77,8 @@ def _how_it_went(level: str, row: Row, view: View, signs: Signs) -> list[str]:
     return [", ".join(parts)] if parts else []
 
 
-def lines_about_row(level: str, row: Row, view: View, wall_offset_ns: int | None, signs: Signs) -> list[str]:
+def lines_about_row(level: str, row: Row, view: View, paths: Mapping[str, Row], wall_offset_ns: int | None,
+                    signs: Signs) -> list[str]:
     """Where its time went, what was found of it, what it used, and who lives in it."""
     if level == "folded":
         return []
@@ -94,7 +95,7 @@ def lines_about_row(level: str, row: Row, view: View, wall_offset_ns: int | None
         lines.append(f"    waited {_core.format_duration(each['wait_ns'])} for {clean(each.get('name', '?'), signs)}: {each['cause']}")
     if found := _about(level, row, view):
         lines += ["", "what was found", *(f"    {line}" for line in lines_about_findings(found, wall_offset_ns, signs))]
-    if path := row.get("critical_path"):
+    if level == "run" and (path := paths.get(row.get("run_key", ""))):
         lines += ["", f"critical path, by {path['basis']}: from {_core.format_duration(path['length_ns_at_least'])} to "
                   f"{_core.format_duration(path['length_ns_at_most'])}"]
         for task in path["tasks"]:

@@ -367,6 +367,8 @@ class About:
     status: str = ""
     """Of a command that was given: its last line of output."""
     expected_end: str = ""
+    paths: Mapping[str, Row] = field(default_factory=dict)
+    """Critical paths, by the key of their run."""
 
 
 def _title(view: View, about: About, choices: Choices, width: int) -> Line:
@@ -464,7 +466,7 @@ def _held_up_part(view: View, about: About, width: int) -> list[Line]:
     """The critical path of the run that lives, or of the only one."""
     runs = view.index.runs
     run = next((each for each in runs if each.get("state") == "running"), runs[0] if len(runs) == 1 else None)
-    path = (run or {}).get("critical_path")
+    path = about.paths.get((run or {}).get("run_key", ""))
     if not path or not path["tasks"]:
         return []
     longest = sorted(path["tasks"], key=lambda each: each["begin_ns"] - each.get("end_ns", each.get("last_ns", 0)))[:4]
@@ -495,7 +497,7 @@ def _panel(view: View, choices: Choices, node: Node | None, about: About, width:
         texts = texts or ["nothing was found"]
     else:
         title = f"Why: {_name(node, signs)}" if node is not None and node.level != "folded" else "Why"
-        texts = lines_about_row(node.level, node.row, view, about.wall_offset_ns, signs) if node is not None else []
+        texts = lines_about_row(node.level, node.row, view, about.paths, about.wall_offset_ns, signs) if node is not None else []
     lines: list[str] = []
     for text in texts:
         lines += textwrap.wrap(text, width - 2, subsequent_indent=" " * (len(text) - len(text.lstrip()) + 2),

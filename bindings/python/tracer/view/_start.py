@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import tempfile
 import threading
 import time
 from dataclasses import replace
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from .._errors import NotPermittedError, Problem, ServiceError, TracerError
 from .._open import session_of_command
@@ -29,7 +30,7 @@ __all__ = ["of_command", "of_files", "of_service"]
 # What rows and panels show.
 FIELDS = ("sample", "run", "expected", "processes", "living", "failed", "wall_ns", "cpu_ns", "cpu_utilization", "parallelism",
           "memory_bytes", "read_bytes", "written_bytes", "network_received_bytes", "network_sent_bytes", "queued_ns", "time",
-          "waits_for", "critical_path", "requested")
+          "waits_for", "requested")
 # Of a command's output; its last line is the status.
 _LAST_BYTES = 4096
 _LOOK_S = 0.1
@@ -61,11 +62,16 @@ def of_files(files: list[str]) -> int:
     view = View(recording, fields=FIELDS)
     about = About("recording", signs_of_locale(), recording.host.wall_offset_ns)
 
-    def with_verdict(about: About) -> About:
-        # Once: it reads the recording again.
-        return about if about.verdict else replace(about, verdict=recording.report.verdict or "")
+    report: dict[str, Any] = {}
 
-    return Top(view, about, is_live=False, about_now=with_verdict).run() or 0
+    def with_report(about: About) -> About:
+        # Once: it reads the recording again.
+        if not report:
+            report.update(json.loads(recording.report.to_json()))
+        paths = {run["run_key"]: run["critical_path"] for run in report["runs"] if "critical_path" in run}
+        return replace(about, verdict=report.get("verdict", ""), paths=paths)
+
+    return Top(view, about, is_live=False, about_now=with_report).run() or 0
 
 
 class _Command:
