@@ -22,6 +22,10 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
         "command's. The ? key lists the keys.")
     top.add_argument("files", metavar="FILE", nargs="*", help="a recording, or the files of one; its end is shown")
     top.add_argument("--socket", metavar="PATH", help="of another service. Default: TRACER_SOCKET, or /run/tracer/tracer.sock")
+    top.add_argument("--past", metavar="PATH", action="append", default=[],
+                     help="recordings of earlier runs, or a folder of them: from three of a pipeline on, the headline says when a run "
+                     "will be done. May be given several times")
+
     notify = commands.add_parser(
         "notify", help="send a message when something fails, a run ends, or a machine is idle",
         usage="tracer notify --on WHAT [--webhook URL] [--state FILE] [--socket PATH] [FILE ...] [-- COMMAND [ARGUMENT ...]]",
@@ -69,8 +73,8 @@ def _top(options: argparse.Namespace) -> int:
             raise
         raise MissingPackageError("tracer top needs textual, which is not installed", "pip install 'libtracer[ui]'") from None
     if options.words:
-        return of_command(options.words)
-    return of_files(options.files) if options.files else of_service(options.socket)
+        return of_command(options.words, options.past)
+    return of_files(options.files) if options.files else of_service(options.socket, options.past)
 
 
 def _notify(options: argparse.Namespace) -> int:
@@ -90,7 +94,7 @@ def _notify(options: argparse.Namespace) -> int:
     stop = stopped_by_signals()
     deliverer = Deliverer(send, sent)
     if options.files:
-        recording = read(options.files)
+        recording = read(tuple(options.files))
         follow(View(recording), recording.host.host_name, wanted, deliverer, sent, None, lambda: not recording.damage.truncated, stop)
     else:
         service = Service(options.socket)

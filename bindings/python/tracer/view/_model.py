@@ -117,7 +117,7 @@ class Index:
         steps = [each for key, below in self.steps_of.items() if run is None or key == run["id"] for each in below]
         if not any("expected" in each for each in steps):
             return None
-        return sum(max(each.get("expected", 0), len(self.of_step(each))) for each in steps)
+        return sum(max(int(each.get("expected", 0)), len(self.of_step(each))) for each in steps)
 
 
 class View:

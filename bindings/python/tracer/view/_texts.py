@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,8 @@ ASCII = Signs(False, ">=", "<=", "~", "v", "+", "-", "#", ">", ".",
 LETTERS = {"CPU": "C", "CPU or wait": "?", "run queue": "q", "CPU limit": "l", "memory": "m", "disk": "d", "network": "n",
            "pipe": "p", "local socket": "s", "lock": "k", "child": "c", "sleep": "z", "events": "e", "stopped": "x",
            "other": "o"}
-_NUMBERS = {"ns": lambda value: _core.format_duration(int(value)), "bytes": lambda value: _core.format_bytes(int(value)),
+_NUMBERS: Mapping[str, Callable[[Any], str]] = {
+    "ns": lambda value: _core.format_duration(int(value)), "bytes": lambda value: _core.format_bytes(int(value)),
             "share": _core.format_share, "": str}
 _UNITS = {"cpu_utilization": "share"}
 
