@@ -48,11 +48,10 @@ class ExpectedEnd(unittest.TestCase):
 
     def test_at_half_of_runs_that_it_has_not_seen(self):
         for kinds in ((8,), (6, 8, 12)):
-            for seed in range(6):
-                with self.subTest(samples=kinds, seed=seed):
-                    near, held = self.trial(seed, kinds)
-                    self.assertGreaterEqual(near, 7)
-                    self.assertGreaterEqual(held, 8)
+            with self.subTest(samples=kinds):
+                trials = [self.trial(seed, kinds) for seed in range(20)]
+                good = [(near, held) for near, held in trials if near >= 7 and held >= 8]
+                self.assertGreaterEqual(len(good), 19, trials)
 
     def test_silent_below_three_past_runs_and_of_other_pipelines(self):
         runs = [simulated(random.Random(seed), 4) for seed in range(4)]

@@ -111,11 +111,30 @@ class Screens(unittest.TestCase):
         lines = shown(view_of(pipeline()), 80, 24, ASCII)
         whole = "\n".join(lines)
         self.assertIn("5/18 tasks  4 done  1 running  1 stalled  5 queued  1 failed", whole)
-        self.assertRegex(whole, r"ALIGN \(S1\) +failed +90\.0 s CCCCCCdd CPU 75 % +1\.0 GiB")
+        self.assertRegex(whole, r"ALIGN \(S1\) +failed +90\.0 s CCCCdd CPU 75 % +1\.0 GiB")
         self.assertRegex(whole, r"SORT \(Q0\) +queued +waits for 60\.0 s")
         self.assertIn("1 error, 1 warning, 1 note", whole)
         # The keys are whole.
         self.assertRegex(lines[-1], "q quit +$")
+
+    def test_no_figure_is_cut(self):
+        largest = {"wall_ns_at_least": 5999 * S, "cpu_utilization_at_least": 63.99, "memory_bytes_at_least": 999 << 20,
+                   "read_bytes_at_least": 999 << 20, "written_bytes_at_least": 999 << 20,
+                   "requested": {"millicpus": 64000, "memory_bytes": 999 << 30}}
+        tasks = [{key: value for key, value in task_of(str(10 + number), "x", "A", **largest).items()
+                  if f"{key}_at_least" not in largest} | {"time": time} for number, time in enumerate((
+                      times(local_socket=1.0), times(CPU_or_wait=0.55, local_socket=0.45), times(run_queue=1.0)))]
+        waits = task_of("50", "x", "A", state="queued")
+        source = Fixed([run_of()], [step_of("1", "A", expected=20000)], [*tasks, waits])
+        for width in (60, 76, 80, 99, 100, 110, 120, 130, 140, 149, 150, 170, 200):
+            for signs in (UTF8, ASCII):
+                with self.subTest(width=width, utf8=signs.utf8):
+                    lines = shown(view_of(source, T0 + 5999 * S), width, 40, signs, Choices(toggled={"1/A/over": True}))
+                    head = next(number for number, line in enumerate(lines) if "elapsed" in line and "memory" in line)
+                    rows = [line for line in lines[head + 1:] if line.strip() and "on a CPU" not in line and "quit" not in line]
+                    self.assertGreaterEqual(len(rows), 6)
+                    for row in rows:
+                        self.assertNotIn(signs.ellipsis, row[20:])
 
     def test_what_is_too_small_says_so(self):
         lines = shown(view_of(pipeline()), 50, 8)
@@ -221,7 +240,7 @@ class OfRecordings(TestCase):
 
     def table_of(self, frame):
         lines = [text_of(line) for line in frame.lines]
-        head = next(number for number, line in enumerate(lines) if "run, step, task" in line)
+        head = next(number for number, line in enumerate(lines) if "elapsed" in line and "memory" in line)
         return lines[head + 1:]
 
     def test_texts_are_those_of_tracerd(self):

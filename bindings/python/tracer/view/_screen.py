@@ -27,7 +27,7 @@ _STYLE_OF_LETTER = {"C": "green", "d": "red", "n": "blue", "q": "yellow", "l": "
                     "p": "cyan", "s": "cyan"}
 _WORD_OF_LETTER = {letter: cause for cause, letter in LETTERS.items()}
 _KEYS = ("\u2191\u2193 move  \u2192\u2190 open, fold  Enter why  f findings  / filter  s sort  Space pause  ? help  q quit",
-         "arrows move, open  Enter why  f findings  / filter  s sort  ? help  q quit")
+         "arrows move, open  Enter why  f findings  / filter  s sort  ? help  q quit", "Enter why  f findings  / filter  s sort  ? help  q quit")
 _HELP = """\
 up, down, page up, page down, home, end    move
 right, left                                open, fold; on a task, right shows its processes
@@ -50,6 +50,8 @@ _MOST_OF_A_KIND = 3
 _MIN_COLUMNS, _MIN_LINES = 60, 12
 # Columns of a terminal from which on rows have room between them, and words beside marks.
 _WIDE = 100
+# Of names, before other columns get more.
+_NAME_WIDTH = 30
 
 
 @dataclass(slots=True)
@@ -223,16 +225,20 @@ class _Column:
     right: bool = False
 
 
-def _columns(width: int) -> dict[str, _Column]:
-    """By how wide the terminal is. The name has what is left."""
-    columns = {"done": _Column("done", 9 if width < _WIDE else 11), "elapsed": _Column("elapsed", 11, True)}
-    if width >= 76:
-        columns["time"] = _Column("where time went", 23 if width < 130 else 34)
-    if width >= 110:
-        columns["cpu"] = _Column("CPU/wall", 8 if width < 140 else 16, True)
-    columns["memory"] = _Column("memory", 12 if width < _WIDE else 23, True)
-    if width >= 150:
-        columns |= {"read": _Column("read", 12, True), "written": _Column("written", 12, True)}
+def _columns(width: int, tasks: int) -> dict[str, _Column]:
+    """Each as wide as its longest text; more of them, and more in them, as long as names have room."""
+    columns = {"done": _Column("done", max(9 if width < _WIDE else 11, len(f"{tasks}/{tasks}"))),
+               "elapsed": _Column("elapsed", 11, True), "time": _Column("where time went", 25 if width < _WIDE else 27),
+               "cpu": _Column("CPU/wall", 9, True), "memory": _Column("memory", 12 if width < _WIDE else 25, True)}
+    if width < 110:
+        del columns["cpu"]
+    if width < 76:
+        del columns["time"]
+    for name, more in (("life", _Column("over the time of the run", 24)), ("cpu", _Column("CPU/wall", 19, True)),
+                       ("time", _Column("where time went", 45)), ("read", _Column("read", 12, True)),
+                       ("written", _Column("written", 12, True))):
+        if width >= 130 and _name_width(columns | {name: more}, width) >= _NAME_WIDTH:
+            columns[name] = more
     return columns
 
 
@@ -255,7 +261,7 @@ def _waited(row: Row, view: View) -> str:
 
 def _cells(node: Node, view: View, columns: Mapping[str, _Column], signs: Signs) -> dict[str, tuple[str, str]]:
     row, index = node.row, view.index
-    wide = columns["done"].width > 9
+    wide = columns["memory"].width > 12
     if node.level == "process":
         lived = _core.format_duration(max(row["time_ns"] - row["begin_ns"], 0))
         used = [f"{head} {figure_text(row, name, signs, at_most=False)}" for head, name in
@@ -283,12 +289,27 @@ def _cells(node: Node, view: View, columns: Mapping[str, _Column], signs: Signs)
         if not row["processes"]:
             return cells
     cells["elapsed"] = (wall_text(row, signs), "")
-    cells["time"] = (causes_text(row, 1 if columns.get("time", columns["memory"]).width < 30 else 2, signs), "")
-    cells["cpu"] = (figure_text(row, "cpu_utilization", signs, at_most=False, requested=columns.get("cpu", columns["done"]).width > 9), "")
+    cells["time"] = (causes_text(row, 2 if columns.get("time", columns["memory"]).width > 30 else 1, signs), "")
+    cells["cpu"] = (figure_text(row, "cpu_utilization", signs, at_most=False, requested=columns.get("cpu", columns["memory"]).width > 12), "")
     cells["memory"] = (figure_text(row, "memory_bytes", signs, at_most=False, requested=wide), "")
+    if "life" in columns:
+        cells["life"] = (_life(row, view, columns["life"].width, signs), "dim")
     cells["read"] = (figure_text(row, "read_bytes", signs, at_most=False), "")
     cells["written"] = (figure_text(row, "written_bytes", signs, at_most=False), "")
     return cells
+
+
+def _life(row: Row, view: View, width: int, signs: Signs) -> str:
+    """From when to when, within the time of its run."""
+    index = view.index
+    run = next((each for each in index.runs if each["id"] == row.get("in", row["id"])), None)
+    if run is None or "first_start_ns" not in run or "first_start_ns" not in row:
+        return ""
+    begin = run["first_start_ns"]
+    end = max(view.now_ns() if run.get("state") == "running" else 0, run.get("last_end_ns", 0), begin + 1)
+    first, last = ((min(max(row.get(name, end), begin), end) - begin) * width // (end - begin) for name in ("first_start_ns", "last_end_ns"))
+    first = min(first, width - 1)
+    return " " * first + signs.life * max(last - first, 1)
 
 
 def _attention(node: Node, index: Index) -> str:
@@ -306,8 +327,8 @@ def _name(node: Node, signs: Signs) -> str:
     return clean(str(row.get("tool") or row.get("exe") or "?"), signs)
 
 
-def _letters(row: Row) -> Iterator[tuple[str, str]]:
-    for letter in letters_of(row):
+def _letters(row: Row, cells: int) -> Iterator[tuple[str, str]]:
+    for letter in letters_of(row, cells):
         yield letter, _STYLE_OF_LETTER.get(letter, "dim")
 
 
@@ -326,8 +347,8 @@ def _row_line(node: Node, view: View, columns: Mapping[str, _Column], width: int
         line.append((" " * _gap(width), style))
         text, look = cells.get(key, ("", ""))
         if key == "time" and node.row.get("time") and node.level != "process" and look != "blue":
-            line += [(letter, each) for letter, each in _letters(node.row)] + [(" ", style)]
-            line.append((_fit(text, column.width - 9, signs), style))
+            letters = list(_letters(node.row, 6 if width < _WIDE else 8))
+            line += [*letters, (" ", style), (_fit(text, column.width - len(letters) - 1, signs), style)]
         else:
             line.append((_fit(text, column.width, signs, column.right), style or look))
     return line
@@ -530,14 +551,14 @@ def frame_of(view: View, choices: Choices, about: About, width: int, height: int
     if choices.editing:
         below.append([("filter: ", "bold"), (clean(choices.filter, signs), ""), ("_", "reverse")])
     else:
-        below.append([(_KEYS[0] if signs.utf8 and width >= 110 else _KEYS[1], "dim")])
+        below.append([(_KEYS[0 if signs.utf8 and width >= 110 else 1 if width >= 76 else 2], "dim")])
     split = bool(choices.panel) and height >= 30
     if not choices.panel or split:
         if not split:
             above += _findings_part(view, about, width, 5 if height >= 30 else 3)
             above += _held_up_part(view, about, width) if height >= 30 else []
         shown = f"sort: {choices.sort}" + (f", filter: {clean(choices.filter, signs)}" if choices.filter and not choices.editing else "")
-        columns = _columns(width)
+        columns = _columns(width, sum(view.index.tasks.values()))
         above += [_rule("Runs", width, signs, shown), _head(columns, width, signs)]
     panel_height = 0
     rows_shown = height - len(above) - len(below)

@@ -36,14 +36,15 @@ class Signs:
     """In bars, as the next two."""
     running: str
     left: str
+    life: str
     marks: Mapping[str, str]
     """By the status of a task."""
 
 
-UTF8 = Signs(True, "≥", "≤", "…", "▾", "▸", "─", "█", "▓", "░",
+UTF8 = Signs(True, "≥", "≤", "…", "▾", "▸", "─", "█", "▓", "░", "━",
              {"failed": "✗", "stalled": "‖", "running": "▶", "queued": "○", "elsewhere": "◌", "done": "✓", "cached": "✓",
               "withdrawn": "-", "expired": "-", "aborted": "-"})
-ASCII = Signs(False, ">=", "<=", "~", "v", "+", "-", "#", ">", ".",
+ASCII = Signs(False, ">=", "<=", "~", "v", "+", "-", "#", ">", ".", "=",
               {"failed": "E", "stalled": "S", "running": ">", "queued": "o", "elsewhere": "~", "done": ".", "cached": ".",
                "withdrawn": "-", "expired": "-", "aborted": "-"})
 
