@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from .. import _core
-from ._model import OVER, Index, Row, start_of
+from ._model import OVER, Index, Row, has_begun, start_of
 
 __all__ = ["Expected", "PastRun", "PresentRun", "expected_of", "past_runs", "present_run"]
 
@@ -164,7 +164,7 @@ def present_run(run: Row, index: Index, now_ns: int) -> PresentRun:
     """One that lives."""
     rows = _tasks_of(run, index)
     tasks = tuple((row["step"], start_of(row), row.get("last_end_ns", now_ns) if index.status[row["id"]] in OVER else None)
-                  for row in rows if "step" in row and row["processes"] and start_of(row))
+                  for row in rows if "step" in row and has_begun(row) and start_of(row))
     expected = {step["name"]: int(step["expected"]) for step in index.steps_of.get(run["id"], ()) if "expected" in step}
     return PresentRun(run.get("pipeline", ""), now_ns, tasks, expected, _samples(rows))
 

@@ -17,7 +17,7 @@ from .._arguments import path_of
 from .._errors import ServiceError, TracerError
 from .._source import Source
 
-__all__ = ["OVER", "Index", "Service", "StateSource", "View", "boot_clock_ns", "start_of", "status_of"]
+__all__ = ["OVER", "Index", "Service", "StateSource", "View", "boot_clock_ns", "has_begun", "start_of", "status_of"]
 
 Row = Mapping[str, Any]
 
@@ -69,6 +69,11 @@ def start_of(row: Row) -> int:
     return 0
 
 
+def has_begun(row: Row) -> bool:
+    """A process of it was seen here."""
+    return bool(row.get("processes") or row.get("processes_at_least"))
+
+
 def status_of(row: Row, findings: Iterable[Row] = ()) -> str:
     """Of a run or task, by its engine's word, else by the kernel's; "failed" and "stalled" by what was found."""
     state = row.get("state", "")
@@ -99,7 +104,7 @@ class Index:
     findings: list[Row] = field(default_factory=list)
     """The worst first, then the newest."""
     about: Mapping[str, list[Row]] = field(default_factory=dict)
-    """Findings whose subject is a run or task, by its key."""
+    """Findings of a task, and those of a run that are of no task, by its key."""
     counts: Mapping[str, Any] = field(default_factory=dict)
     tasks: Mapping[str, int] = field(default_factory=dict)
     """How many rows of tasks have each status."""
@@ -210,11 +215,10 @@ class View:
     def _index(self) -> Index:
         about: dict[str, list[Row]] = {}
         for finding in self._findings.values():
-            for name in ("task_key", "run_key"):
-                # A run is not failed because a task of it is.
-                if name in finding and finding["subject"] in ("task", "run"):
-                    about.setdefault(finding[name], []).append(finding)
-                    break
+            # A run is not failed because a task of it is.
+            key = finding.get("task_key", finding.get("run_key"))
+            if key is not None:
+                about.setdefault(key, []).append(finding)
         rows = self._rows
         status = {row["id"]: status_of(row, about.get(row.get("task_key" if name == "tasks" else "run_key", ""), ()))
                   for name in ("runs", "tasks") for row in rows[name].values()}
