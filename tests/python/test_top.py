@@ -107,6 +107,15 @@ class Screens(unittest.TestCase):
         self.assertRegex(whole, r"SORT \(Q0\) +○ queued +waits for 60\.0 s +- of 8\.0 GiB")
         self.assertIn("C on a CPU  d disk", whole)
 
+    def test_usual(self):
+        view = view_of(pipeline())
+        view.usual = {"SORT": 26 * 60 * S}
+        lines = "\n".join(shown(view, expected_end="about 57.0 min left (40.0 min to 1.2 h)"))
+        self.assertRegex(lines, r"elapsed +usual  where time went")
+        self.assertRegex(lines, r"SORT \(S1\) +▶ running +90\.0 s  26\.0 min  CCCC")
+        self.assertRegex(lines, r"SORT \(Q0\) +○ queued +26\.0 min  waits for 60\.0 s")
+        self.assertIn("is running, 90.0 s: about 57.0 min left (40.0 min to 1.2 h); its time", lines)
+
     def test_narrow_and_ascii(self):
         lines = shown(view_of(pipeline()), 80, 24, ASCII)
         whole = "\n".join(lines)

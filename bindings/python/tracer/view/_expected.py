@@ -14,7 +14,7 @@ from statistics import median
 from .. import _core
 from ._model import OVER, Index, Row, has_begun, start_of
 
-__all__ = ["Expected", "PastRun", "PresentRun", "expected_of", "past_runs", "present_run"]
+__all__ = ["Expected", "PastRun", "PresentRun", "expected_of", "past_runs", "present_run", "usual_of"]
 
 _LEAST_RUNS = 3
 # A task that takes longer than usual has this part of its usual time left.
@@ -64,6 +64,12 @@ class Expected:
         """"about 57.0 min left (40.0 min to 1.2 h)"."""
         return (f"about {_core.format_duration(self.left_ns)} left "
                 f"({_core.format_duration(self.least_ns)} to {_core.format_duration(self.most_ns)})")
+
+
+def usual_of(past: Sequence[PastRun], pipeline: str) -> dict[str, float]:
+    """The median wall time of a task of each step, in runs of this pipeline; nothing below three of them."""
+    past = [each for each in past if each.pipeline == pipeline]
+    return _usual(past) if len(past) >= _LEAST_RUNS else {}
 
 
 def _usual(past: Iterable[PastRun]) -> dict[str, float]:

@@ -108,6 +108,8 @@ class Index:
     counts: Mapping[str, Any] = field(default_factory=dict)
     tasks: Mapping[str, int] = field(default_factory=dict)
     """How many rows of tasks have each status."""
+    has_requests: bool = False
+    """It is known of a task what was requested for it."""
     left_out: int = 0
     """Rows beyond what a view keeps."""
 
@@ -149,6 +151,8 @@ class View:
         """Of a run or task whose processes, files and peers are wanted, too."""
         self.detail: dict[str, Any] = {}
         """These, of `key`."""
+        self.usual: Mapping[str, float] = {}
+        """How long a task of each step usually takes, in ns, where somebody has found that out."""
 
     def refresh(self) -> bool:
         """Asks the source; true: something has changed. Raises what is not a matter of time, such as a damaged file."""
@@ -238,7 +242,8 @@ class View:
         findings = sorted(self._findings.values(), key=lambda each: (_SEVERITIES.index(each["severity"]) if each["severity"]
                                                                      in _SEVERITIES else 9, -each["time_ns"]))
         return Index(runs, steps_of, tasks_of, status, findings, about, self._counts,
-                     Counter(status[each] for each in rows["tasks"]), self._left_out)
+                     Counter(status[each] for each in rows["tasks"]),
+                     any("requested" in each for each in rows["tasks"].values()), self._left_out)
 
 
 def boot_clock_ns() -> int:

@@ -159,19 +159,23 @@ class Column:
     right: bool = False
 
 
-def columns_of(width: int, tasks: int) -> dict[str, Column]:
+def columns_of(width: int, view: View) -> dict[str, Column]:
     """Each as wide as its longest text; more of them, and more in them, as long as names have room."""
+    index = view.index
+    tasks = sum(index.tasks.values())
     columns = {"done": Column("done", max(9 if width < WIDE else 11, len(f"{tasks}/{tasks}"))),
                "elapsed": Column("elapsed", 11, True), "time": Column("where time went", 25 if width < WIDE else 27),
-               "cpu": Column("CPU/wall", 9, True), "memory": Column("memory", 12 if width < WIDE else 25, True)}
+               "cpu": Column("CPU/wall", 9, True), "memory": Column("memory", 25 if width >= WIDE and index.has_requests else 12, True)}
     if width < 110:
         del columns["cpu"]
     if width < 76:
         del columns["time"]
-    for name, more in (("life", Column("over the time of the run", 24)), ("cpu", Column("CPU/wall", 19, True)),
+    if view.usual and width >= 110:
+        columns = {"done": columns.pop("done"), "elapsed": columns.pop("elapsed"), "usual": Column("usual", 8, True)} | columns
+    for name, more in (("life", Column("over the time of the run", 24)), ("cpu", Column("CPU/wall", 19 if index.has_requests else 9, True)),
                        ("time", Column("where time went", 45)), ("read", Column("read", 12, True)),
                        ("written", Column("written", 12, True))):
-        if width >= 130 and _name_width(columns | {name: more}, width) >= _NAME_WIDTH:
+        if width >= 110 and _name_width(columns | {name: more}, width) >= _NAME_WIDTH:
             columns[name] = more
     return columns
 
@@ -195,13 +199,16 @@ def _waited(row: Row, view: View) -> str:
 
 def _cells(node: Node, view: View, columns: Mapping[str, Column], signs: Signs) -> dict[str, tuple[str, str]]:
     row, index = node.row, view.index
-    wide = columns["memory"].width > 12
+    wide = columns["done"].width > 9
     if node.level == "process":
         lived = _core.format_duration(max(row["time_ns"] - row["begin_ns"], 0))
         used = [f"{head} {figure_text(row, name, signs, at_most=False)}" for head, name in
                 (("CPU", "cpu_ns"), ("read", "read_bytes")) if any(each.startswith(name) for each in row)]
         return {"done": (f"pid {row['pid']}", "dim"), "elapsed": (lived, ""), "time": (", ".join(used), "")}
     cells: dict[str, tuple[str, str]] = {}
+    usual = view.usual.get(str(row.get("step", ""))) if node.level in ("step", "task") else None
+    if usual is not None:
+        cells["usual"] = (_core.format_duration(round(usual)), "")
     if node.level == "task":
         status = index.status[node.id]
         cells["done"] = _status(status, wide, signs)
@@ -224,8 +231,8 @@ def _cells(node: Node, view: View, columns: Mapping[str, Column], signs: Signs) 
             return cells
     cells["elapsed"] = (wall_text(row, signs), "")
     cells["time"] = (causes_text(row, 2 if columns.get("time", columns["memory"]).width > 30 else 1, signs), "")
-    cells["cpu"] = (figure_text(row, "cpu_utilization", signs, at_most=False, requested=columns.get("cpu", columns["memory"]).width > 12), "")
-    cells["memory"] = (figure_text(row, "memory_bytes", signs, at_most=False, requested=wide), "")
+    cells["cpu"] = (figure_text(row, "cpu_utilization", signs, at_most=False, requested="cpu" in columns and columns["cpu"].width > 9), "")
+    cells["memory"] = (figure_text(row, "memory_bytes", signs, at_most=False, requested=columns["memory"].width > 12), "")
     if "life" in columns:
         cells["life"] = (_life(row, view, columns["life"].width, signs), "dim")
     cells["read"] = (figure_text(row, "read_bytes", signs, at_most=False), "")
@@ -243,14 +250,19 @@ def _life(row: Row, view: View, width: int, signs: Signs) -> str:
     end = max(view.now_ns() if run.get("state") == "running" else 0, run.get("last_end_ns", 0), begin + 1)
     first, last = ((min(max(row.get(name, end), begin), end) - begin) * width // (end - begin) for name in ("first_start_ns", "last_end_ns"))
     first = min(first, width - 1)
-    return " " * first + signs.life * max(last - first, 1)
+    text: str = " " * first + signs.life * max(last - first, 1)
+    return text
 
 
 def _attention(node: Node, index: Index) -> str:
-    """The worst that was found of it: "error", "warning" or nothing."""
-    found = index.about.get(node.row.get("task_key" if node.level == "task" else "run_key", ""), ())
-    if node.level not in ("task", "run"):
+    """The worst that was found of it, also of what it hides: "error", "warning" or nothing."""
+    if node.level == "step" and not node.open:
+        keys = [task.get("task_key", "") for task in index.of_step(node.row)]
+    elif node.level in ("task", "run"):
+        keys = [node.row.get("task_key" if node.level == "task" else "run_key", "")]
+    else:
         return ""
+    found = [each for key in keys for each in index.about.get(key, ())]
     return next((str(severity) for severity in ("error", "warning") if any(each["severity"] == severity for each in found)), "")
 
 

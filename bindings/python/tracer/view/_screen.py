@@ -247,7 +247,7 @@ def frame_of(view: View, choices: Choices, about: About, width: int, height: int
             above += _findings_part(view, about, width, 5 if height >= 30 else 3)
             above += _held_up_part(view, about, width) if height >= 30 else []
         shown = f"sort: {choices.sort}" + (f", filter: {clean(choices.filter, signs)}" if choices.filter and not choices.editing else "")
-        columns = columns_of(width, sum(view.index.tasks.values()))
+        columns = columns_of(width, view)
         above += [_rule("Runs", width, signs, shown), head_line(columns, width, signs)]
     panel_height = 0
     rows_shown = height - len(above) - len(below)

@@ -23,7 +23,7 @@ from .._recording import read
 from .._run import _Options, _Running
 from .._session import Session
 from .._show import plain_text
-from ._expected import PastRun, expected_of, past_runs, present_run
+from ._expected import PastRun, expected_of, past_runs, present_run, usual_of
 from ._model import Service, View, boot_clock_ns
 from ._screen import About
 from ._texts import Signs, signs_of_locale
@@ -61,10 +61,12 @@ class _Past:
                 view.refresh()
                 self._runs += past_runs(view.index)
 
-    def expected_end(self, view: View) -> str:
+    def look(self, view: View) -> str:
+        """Also tells the view what is usual."""
         living = [each for each in view.index.runs if each.get("state") == "running"]
         if len(living) != 1 or not self._runs:
             return ""
+        view.usual = usual_of(self._runs, living[0].get("pipeline", ""))
         expected = expected_of(present_run(living[0], view.index, view.now_ns()), self._runs)
         return "" if expected is None else expected.text()
 
@@ -83,7 +85,7 @@ def of_service(socket: str | None, past: Sequence[str] = ()) -> int:
         view = View(service, fields=FIELDS, clock=boot_clock_ns)
         earlier = _Past(past)
         return Top(view, About("live", signs_of_locale(), _wall_offset_ns(), notes=notes),
-                   about_now=lambda about: replace(about, expected_end=earlier.expected_end(view))).run() or 0
+                   about_now=lambda about: replace(about, expected_end=earlier.look(view))).run() or 0
     finally:
         service.close()
 
@@ -165,7 +167,7 @@ def of_command(words: list[str], past: Sequence[str] = ()) -> int:
         about = About("live", signs, _wall_offset_ns(), notes=_notes_of(session))
         view = View(session, fields=FIELDS, clock=boot_clock_ns)
         Top(view, about, interrupt=command.interrupt, ended=lambda: None if follower.is_alive() else 0,
-            about_now=lambda about: replace(about, status=command.last_line(), expected_end=earlier.expected_end(view))).run()
+            about_now=lambda about: replace(about, status=command.last_line(), expected_end=earlier.look(view))).run()
         # The terminal sends Ctrl-C to the command as well, which decides.
         signal.signal(signal.SIGINT, lambda *_: None)
         shown = 0

@@ -53,6 +53,7 @@ class Top(App[int]):
     """The whole of it. `refresh`: called on a thread each second; true: the app ends with this status."""
 
     CSS = "Screen { background: ansi_default; color: ansi_default; }"
+    TITLE = "tracer top"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = []
 
