@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands `tracer top` and `tracer notify`."""
+"""The commands `tracer top`, `tracer notify` and `tracer ui`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,24 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
         "command's. The ? key lists the keys.")
     top.add_argument("files", metavar="FILE", nargs="*", help="a recording, or the files of one; its end is shown")
     top.add_argument("--socket", metavar="PATH", help="of another service. Default: TRACER_SOCKET, or /run/tracer/tracer.sock")
+    top.add_argument("--past", metavar="PATH", action="append", default=[],
+                     help="recordings of earlier runs, or a folder of them: from three of a pipeline on, the headline says when a run "
+                     "will be done. May be given several times")
+
+    notify = commands.add_parser(
+        "notify", help="send a message when something fails, a run ends, or a machine is idle",
+        usage="tracer notify --on WHAT [--webhook URL] [--state FILE] [--socket PATH] [FILE ...] [-- COMMAND [ARGUMENT ...]]",
+        description="Follows the service of this host, or recordings, and sends one message for each finding and each run that ends: "
+        "as JSON to a webhook, or to the standard input of a command. What can't be delivered is tried again for a day.")
+    notify.add_argument("files", metavar="FILE", nargs="*", help="a recording, or the files of one: until it ends")
+    notify.add_argument("--on", metavar="WHAT", required=True,
+                        help="some of error, warning, finding=CODE, run-end, idle; with commas")
+    notify.add_argument("--webhook", metavar="URL", help="where messages are posted")
+    notify.add_argument("--socket", metavar="PATH", help="of another service. Default: TRACER_SOCKET, or /run/tracer/tracer.sock")
+    notify.add_argument("--state", metavar="FILE", help="keeps what was sent, so that a restart sends what was missed, and nothing twice")
+    notify.add_argument("--idle-after", metavar="MINUTES", type=float, default=60.0,
+                        help="for how long a machine works for nobody before that is said. Default: 60")
+    notify.add_argument("--price", metavar="USD", help="what an hour of the machine costs. Default: the price of 'tracer prices use'")
     add_ui(commands)
 
 
@@ -36,6 +54,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
             from . import _ui
 
             return "", _ui.run(options)
+        if options.command == "notify":
+            return "", _notify(options)
         if not os.isatty(0) or not os.isatty(2):
             raise InvalidArgumentError("tracer top needs a terminal as standard input and standard error",
                                        "call it in one; 'tracer report' and 'tracerd run' need none")
@@ -60,5 +80,34 @@ def _top(options: argparse.Namespace) -> int:
             raise
         raise MissingPackageError("tracer top needs textual, which is not installed", "pip install 'libtracer[ui]'") from None
     if options.words:
-        return of_command(options.words)
-    return of_files(options.files) if options.files else of_service(options.socket)
+        return of_command(options.words, options.past)
+    return of_files(options.files) if options.files else of_service(options.socket, options.past)
+
+
+def _notify(options: argparse.Namespace) -> int:
+    from .._errors import InvalidArgumentError
+    from .._recording import read
+    from ._model import Service, View
+    from ._notify import Deliverer, Idle, Sent, Wanted, follow, price_of_host, stopped_by_signals, to_command, to_webhook
+
+    wanted = Wanted.of(options.on)
+    if bool(options.webhook) == bool(options.words):
+        raise InvalidArgumentError("nobody gets the messages" if not options.words else "both a webhook and a command are given",
+                                   "give --webhook URL, or -- COMMAND")
+    if options.files and (wanted.idle or options.socket):
+        raise InvalidArgumentError("a recording says nothing of an idle machine, and needs no service", "leave out idle and --socket")
+    send = to_command(options.words) if options.words else to_webhook(options.webhook)
+    sent = Sent(options.state)
+    stop = stopped_by_signals()
+    deliverer = Deliverer(send, sent)
+    if options.files:
+        recording = read(tuple(options.files))
+        follow(View(recording), recording.host.host_name, wanted, deliverer, sent, None, lambda: not recording.damage.truncated, stop)
+    else:
+        service = Service(options.socket)
+        try:
+            idle = Idle(60 * options.idle_after, options.price or price_of_host()) if wanted.idle else None
+            follow(View(service), service.host.host_name, wanted, deliverer, sent, idle, None, stop)
+        finally:
+            service.close()
+    return 1 if deliverer.lost or deliverer.waiting else 0

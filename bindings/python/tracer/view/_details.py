@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import _core
-from ._model import Row, View
+from ._model import Row, View, has_begun
 from ._texts import Signs, clean, figure_text
 
 __all__ = ["finding_lines", "lines_about_findings", "lines_about_row"]
@@ -69,15 +69,16 @@ def _how_it_went(level: str, row: Row, view: View, signs: Signs) -> list[str]:
         parts.append(f"queued for {_core.format_duration(row['queued_ns'])}")
     elif status == "queued" and "submitted_ns" in row:
         parts.append(f"queued for {_core.format_duration(max(view.now_ns() - row['submitted_ns'], 0))} by now")
-    if row["processes"]:
+    if has_begun(row):
         parts.append(f"elapsed {figure_text(row, 'wall_ns', signs)}")
-        parts.append(f"processes {row['processes']}, of which {row['living']} live")
+        parts.append(f"processes {figure_text(row, 'processes', signs)}, of which {figure_text(row, 'living', signs)} live")
     if row.get("failed") or row.get("failed_at_least"):
         parts.append(f"failed {figure_text(row, 'failed', signs)}")
     return [", ".join(parts)] if parts else []
 
 
-def lines_about_row(level: str, row: Row, view: View, wall_offset_ns: int | None, signs: Signs) -> list[str]:
+def lines_about_row(level: str, row: Row, view: View, paths: Mapping[str, Row], wall_offset_ns: int | None,
+                    signs: Signs) -> list[str]:
     """Where its time went, what was found of it, what it used, and who lives in it."""
     if level == "folded":
         return []
@@ -94,13 +95,13 @@ def lines_about_row(level: str, row: Row, view: View, wall_offset_ns: int | None
         lines.append(f"    waited {_core.format_duration(each['wait_ns'])} for {clean(each.get('name', '?'), signs)}: {each['cause']}")
     if found := _about(level, row, view):
         lines += ["", "what was found", *(f"    {line}" for line in lines_about_findings(found, wall_offset_ns, signs))]
-    if path := row.get("critical_path"):
+    if level == "run" and (path := paths.get(row.get("run_key", ""))):
         lines += ["", f"critical path, by {path['basis']}: from {_core.format_duration(path['length_ns_at_least'])} to "
                   f"{_core.format_duration(path['length_ns_at_most'])}"]
         for task in path["tasks"]:
             lasted = task.get("end_ns", task.get("last_ns", 0)) - task["begin_ns"]
             lines.append(f"    {clean(task['name'], signs)} {_core.format_duration(max(lasted, 0))}")
-    if row["processes"]:
+    if has_begun(row):
         lines += ["", *(f"{head:<14}{figure_text(row, name, signs)}" for head, name in _FIGURES
                         if any(each.startswith(name) for each in row))]
     return lines + _lines_of_detail(row, view, signs)

@@ -17,7 +17,7 @@ from .._arguments import path_of
 from .._errors import ServiceError, TracerError
 from .._source import Source
 
-__all__ = ["OVER", "Index", "Service", "StateSource", "View", "boot_clock_ns", "start_of", "status_of"]
+__all__ = ["OVER", "Index", "Service", "StateSource", "View", "boot_clock_ns", "has_begun", "start_of", "status_of"]
 
 Row = Mapping[str, Any]
 
@@ -69,6 +69,11 @@ def start_of(row: Row) -> int:
     return 0
 
 
+def has_begun(row: Row) -> bool:
+    """A process of it was seen here."""
+    return bool(row.get("processes") or row.get("processes_at_least"))
+
+
 def status_of(row: Row, findings: Iterable[Row] = ()) -> str:
     """Of a run or task, by its engine's word, else by the kernel's; "failed" and "stalled" by what was found."""
     state = row.get("state", "")
@@ -99,10 +104,12 @@ class Index:
     findings: list[Row] = field(default_factory=list)
     """The worst first, then the newest."""
     about: Mapping[str, list[Row]] = field(default_factory=dict)
-    """Findings whose subject is a run or task, by its key."""
+    """Findings of a task, and those of a run that are of no task, by its key."""
     counts: Mapping[str, Any] = field(default_factory=dict)
     tasks: Mapping[str, int] = field(default_factory=dict)
     """How many rows of tasks have each status."""
+    has_requests: bool = False
+    """It is known of a task what was requested for it."""
     left_out: int = 0
     """Rows beyond what a view keeps."""
 
@@ -117,7 +124,7 @@ class Index:
         steps = [each for key, below in self.steps_of.items() if run is None or key == run["id"] for each in below]
         if not any("expected" in each for each in steps):
             return None
-        return sum(max(each.get("expected", 0), len(self.of_step(each))) for each in steps)
+        return sum(max(int(each.get("expected", 0)), len(self.of_step(each))) for each in steps)
 
 
 class View:
@@ -144,6 +151,8 @@ class View:
         """Of a run or task whose processes, files and peers are wanted, too."""
         self.detail: dict[str, Any] = {}
         """These, of `key`."""
+        self.usual: Mapping[str, float] = {}
+        """How long a task of each step usually takes, in ns, where somebody has found that out."""
 
     def refresh(self) -> bool:
         """Asks the source; true: something has changed. Raises what is not a matter of time, such as a damaged file."""
@@ -210,11 +219,10 @@ class View:
     def _index(self) -> Index:
         about: dict[str, list[Row]] = {}
         for finding in self._findings.values():
-            for name in ("task_key", "run_key"):
-                # A run is not failed because a task of it is.
-                if name in finding and finding["subject"] in ("task", "run"):
-                    about.setdefault(finding[name], []).append(finding)
-                    break
+            # A run is not failed because a task of it is.
+            key = finding.get("task_key", finding.get("run_key"))
+            if key is not None:
+                about.setdefault(key, []).append(finding)
         rows = self._rows
         status = {row["id"]: status_of(row, about.get(row.get("task_key" if name == "tasks" else "run_key", ""), ()))
                   for name in ("runs", "tasks") for row in rows[name].values()}
@@ -234,7 +242,8 @@ class View:
         findings = sorted(self._findings.values(), key=lambda each: (_SEVERITIES.index(each["severity"]) if each["severity"]
                                                                      in _SEVERITIES else 9, -each["time_ns"]))
         return Index(runs, steps_of, tasks_of, status, findings, about, self._counts,
-                     Counter(status[each] for each in rows["tasks"]), self._left_out)
+                     Counter(status[each] for each in rows["tasks"]),
+                     any("requested" in each for each in rows["tasks"].values()), self._left_out)
 
 
 def boot_clock_ns() -> int:

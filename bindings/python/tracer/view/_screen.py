@@ -5,29 +5,23 @@ from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 
 from .. import _core
 from ._details import lines_about_findings, lines_about_row
-from ._model import OVER, Index, Row, View
-from ._texts import LETTERS, Signs, causes_text, clean, figure_text, letters_of, wall_text
+from ._lines import STYLE_OF_SEVERITY, STYLE_OF_STATUS, Line, fit, fitted
+from ._model import OVER, Row, View
+from ._rows import SORTS, WIDE, Choices, Node, columns_of, head_line, name_of, nodes_of, row_line
+from ._texts import LETTERS, Signs, causes_text, clean, letters_of, wall_text
 
-__all__ = ["Choices", "Frame", "Line", "Node", "frame_of", "nodes_of"]
+__all__ = ["SORTS", "About", "Choices", "Frame", "Line", "Node", "frame_of", "nodes_of"]
 
-# Parts of a line: a text, and how it looks.
-Line = list[tuple[str, str]]
-
-_STYLE_OF_STATUS = {"failed": "red", "stalled": "yellow", "running": "green", "queued": "blue", "elsewhere": "cyan"}
-_STYLE_OF_SEVERITY = {"error": "red", "warning": "yellow"}
-_STYLE_OF_LETTER = {"C": "green", "d": "red", "n": "blue", "q": "yellow", "l": "magenta", "m": "magenta", "k": "cyan",
-                    "p": "cyan", "s": "cyan"}
 _WORD_OF_LETTER = {letter: cause for cause, letter in LETTERS.items()}
 _KEYS = ("\u2191\u2193 move  \u2192\u2190 open, fold  Enter why  f findings  / filter  s sort  Space pause  ? help  q quit",
-         "arrows move, open  Enter why  f findings  / filter  s sort  ? help  q quit")
+         "arrows move, open  Enter why  f findings  / filter  s sort  ? help  q quit", "Enter why  f findings  / filter  s sort  ? help  q quit")
 _HELP = """\
 up, down, page up, page down, home, end    move
 right, left                                open, fold; on a task, right shows its processes
@@ -44,47 +38,7 @@ done     tasks that are over, of those that are known, or will come by the word 
 elapsed  from the first start to the last end, as of the last sample
 CPU      CPU time / elapsed time, of the CPUs that were requested
 memory   the most that its processes held together, of what was requested; of a step: its largest task"""
-SORTS = ("start", "name", "elapsed", "CPU", "memory")
-_FEW_TASKS = 40
-_MOST_OF_A_KIND = 3
 _MIN_COLUMNS, _MIN_LINES = 60, 12
-# Columns of a terminal from which on rows have room between them, and words beside marks.
-_WIDE = 100
-
-
-@dataclass(slots=True)
-class Choices:
-    """What the user has chosen."""
-
-    cursor: str = ""
-    """The id of a row."""
-    top: int = 0
-    """The first row of the table that is shown."""
-    toggled: dict[str, bool] = field(default_factory=dict)
-    """Open or folded by hand, by the id of the row."""
-    sort: str = "start"
-    filter: str = ""
-    editing: bool = False
-    paused: bool = False
-    panel: str = ""
-    """"why", "findings", "help", or none."""
-    scrolled: int = 0
-    """Lines of the panel that are above it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A row of the table."""
-
-    level: str
-    """"run", "step", "task", "process" or "folded"."""
-    depth: int
-    id: str
-    row: Row
-    open: bool | None = None
-    """None: there is nothing below it."""
-    text: str = ""
-    """Of "folded"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,250 +48,6 @@ class Frame:
     lines: list[Line]
     nodes: list[Node]
     rows_shown: int
-
-
-def _sort_key(choices: Choices, index: Index) -> Any:
-    names = {"elapsed": "wall_ns", "CPU": "cpu_ns", "memory": "memory_bytes"}
-
-    def key(row: Row) -> Any:
-        if choices.sort == "name":
-            return row["name"]
-        if choices.sort in names:
-            name = names[choices.sort]
-            return -next((row[each] for each in (name, f"{name}_at_least", f"{name}_at_most") if each in row), -1)
-        return 0
-
-    return key
-
-
-def _matches(row: Row, status: str, wanted: str) -> bool:
-    return any(wanted in str(row.get(name, "")).lower() for name in ("name", "sample", "step", "run")) or wanted == status
-
-
-def nodes_of(view: View, choices: Choices) -> list[Node]:
-    """The rows that are open, from top to bottom."""
-    index = view.index
-    wanted = choices.filter.lower()
-    nodes: list[Node] = []
-    key = _sort_key(choices, index)
-    few = sum(map(len, index.tasks_of.values())) <= _FEW_TASKS
-
-    def is_open(identity: str, otherwise: bool) -> bool:
-        return choices.toggled.get(identity, otherwise) or bool(wanted)
-
-    def add_task(task: Row, depth: int) -> None:
-        identity = task["id"]
-        living = index.status[identity] in ("running", "stalled")
-        opened = living and choices.toggled.get(identity, False)
-        nodes.append(Node("task", depth, identity, task, opened if living else None))
-        if opened and view.key == task.get("task_key"):
-            for process in view.detail.get("processes", ()):
-                nodes.append(Node("process", depth + 1, f"{identity}/{process['pid']}", process))
-
-    def add_tasks(tasks: list[Row], depth: int, parent: str) -> None:
-        if choices.sort != "start":
-            tasks = sorted(tasks, key=key)
-        if wanted:
-            for task in tasks:
-                if _matches(task, index.status[task["id"]], wanted):
-                    add_task(task, depth)
-            return
-        kinds: dict[str, list[Row]] = {"failed": [], "stalled": [], "running": [], "queued": [], "over": []}
-        for task in tasks:
-            kinds.get(index.status[task["id"]], kinds["over" if task["state"] == "finished" else "queued"]).append(task)
-        for kind, below in kinds.items():
-            name = f"{parent}/{kind}"
-            # What waits its turn, or is over, is many, and alike.
-            folds = kind in ("queued", "over") and len(below) > _MOST_OF_A_KIND
-            opened = choices.toggled.get(name, False)
-            shown = below if not folds or opened else below[:_MOST_OF_A_KIND] if kind == "queued" else []
-            for task in shown:
-                add_task(task, depth)
-            if folds:
-                more = len(below) - len(shown)
-                text = "fold these" if opened else f"{more} done" if kind == "over" else f"{more} more queued"
-                nodes.append(Node("folded", depth, name, {}, opened, text))
-
-    def add_steps(run: str, depth: int) -> None:
-        steps = index.steps_of.get(run, [])
-        if choices.sort != "start":
-            steps = sorted(steps, key=key)
-        for step in steps:
-            before = len(nodes)
-            tasks = index.of_step(step)
-            opened = is_open(step["id"], few)
-            nodes.append(Node("step", depth, step["id"], step, opened if tasks else None))
-            if opened:
-                add_tasks(tasks, depth + 1, step["id"])
-            if wanted and len(nodes) == before + 1 and not _matches(step, "", wanted):
-                nodes.pop()
-        add_tasks(index.tasks_of.get((run, ""), []), depth, run)
-
-    for run in index.runs:
-        before = len(nodes)
-        below = run["id"] in index.steps_of or (run["id"], "") in index.tasks_of
-        opened = is_open(run["id"], run.get("state") == "running" or len(index.runs) == 1)
-        nodes.append(Node("run", 0, run["id"], run, opened if below else None))
-        if opened:
-            add_steps(run["id"], 1)
-        if wanted and len(nodes) == before + 1 and not _matches(run, index.status[run["id"]], wanted):
-            nodes.pop()
-    # Of no run.
-    add_steps("", 0)
-    return nodes
-
-
-def _fit(text: str, width: int, signs: Signs, right: bool = False) -> str:
-    """Exactly so wide."""
-    if (missing := width - cell_len(text)) >= 0:
-        return " " * missing + text if right else text + " " * missing
-    if width < 1:
-        return ""
-    return set_cell_size(set_cell_size(text, width - 1).rstrip() + signs.ellipsis, width)
-
-
-def width_of(line: Line) -> int:
-    return sum(cell_len(text) for text, _ in line)
-
-
-def fitted(line: Line, width: int, signs: Signs) -> Line:
-    """Cut where it is longer, filled up where it is shorter."""
-    left, parts = width, []
-    for number, (text, style) in enumerate(line):
-        size = cell_len(text)
-        if size > left or (size == left and number + 1 < len(line) and any(each for each, _ in line[number + 1:])):
-            parts.append((_fit(text + (" " if size == left else ""), left, signs), style))
-            left = 0
-            break
-        parts.append((text, style))
-        left -= size
-    if left:
-        parts.append((" " * left, ""))
-    return parts
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    head: str
-    width: int
-    right: bool = False
-
-
-def _columns(width: int) -> dict[str, _Column]:
-    """By how wide the terminal is. The name has what is left."""
-    columns = {"done": _Column("done", 9 if width < _WIDE else 11), "elapsed": _Column("elapsed", 11, True)}
-    if width >= 76:
-        columns["time"] = _Column("where time went", 23 if width < 130 else 34)
-    if width >= 110:
-        columns["cpu"] = _Column("CPU/wall", 8 if width < 140 else 16, True)
-    columns["memory"] = _Column("memory", 12 if width < _WIDE else 23, True)
-    if width >= 150:
-        columns |= {"read": _Column("read", 12, True), "written": _Column("written", 12, True)}
-    return columns
-
-
-def _gap(width: int) -> int:
-    return 1 if width < _WIDE else 2
-
-
-def _name_width(columns: Mapping[str, _Column], width: int) -> int:
-    return width - 2 - sum(each.width + _gap(width) for each in columns.values())
-
-
-def _status(status: str, wide: bool, signs: Signs) -> tuple[str, str]:
-    return (f"{signs.marks.get(status, ' ')} {status}" if wide else status, _STYLE_OF_STATUS.get(status, ""))
-
-
-def _waited(row: Row, view: View) -> str:
-    submitted = row.get("submitted_ns")
-    return "" if submitted is None else f"for {_core.format_duration(max(view.now_ns() - submitted, 0))}"
-
-
-def _cells(node: Node, view: View, columns: Mapping[str, _Column], signs: Signs) -> dict[str, tuple[str, str]]:
-    row, index = node.row, view.index
-    wide = columns["done"].width > 9
-    if node.level == "process":
-        lived = _core.format_duration(max(row["time_ns"] - row["begin_ns"], 0))
-        used = [f"{head} {figure_text(row, name, signs, at_most=False)}" for head, name in
-                (("CPU", "cpu_ns"), ("read", "read_bytes")) if any(each.startswith(name) for each in row)]
-        return {"done": (f"pid {row['pid']}", "dim"), "elapsed": (lived, ""), "time": (", ".join(used), "")}
-    cells: dict[str, tuple[str, str]] = {}
-    if node.level == "task":
-        status = index.status[node.id]
-        cells["done"] = _status(status, wide, signs)
-        if status in ("queued", "elsewhere"):
-            waited = _waited(row, view)
-            cells["elapsed"] = ("", "")
-            cells["time"] = (f"waits {waited}" if waited else "", "blue")
-            cells["memory"] = (figure_text(row, "memory_bytes", signs) if "memory_bytes" in row.get("requested", {}) else "", "")
-            return cells
-    else:
-        tasks = index.of_step(row) if node.level == "step" else [
-            each for key, below in index.tasks_of.items() if key[0] == node.id for each in below]
-        expected = max(row.get("expected", 0), len(tasks)) if node.level == "step" else index.expected_of(row) or len(tasks)
-        status = index.status.get(node.id, "") if node.level == "run" else ""
-        if expected:
-            cells["done"] = (f"{index.done_of(tasks)}/{expected}", "")
-        else:
-            cells["done"] = _status(status, wide, signs)
-        if not row["processes"]:
-            return cells
-    cells["elapsed"] = (wall_text(row, signs), "")
-    cells["time"] = (causes_text(row, 1 if columns.get("time", columns["memory"]).width < 30 else 2, signs), "")
-    cells["cpu"] = (figure_text(row, "cpu_utilization", signs, at_most=False, requested=columns.get("cpu", columns["done"]).width > 9), "")
-    cells["memory"] = (figure_text(row, "memory_bytes", signs, at_most=False, requested=wide), "")
-    cells["read"] = (figure_text(row, "read_bytes", signs, at_most=False), "")
-    cells["written"] = (figure_text(row, "written_bytes", signs, at_most=False), "")
-    return cells
-
-
-def _attention(node: Node, index: Index) -> str:
-    """The worst that was found of it: "error", "warning" or nothing."""
-    found = index.about.get(node.row.get("task_key" if node.level == "task" else "run_key", ""), ())
-    if node.level not in ("task", "run"):
-        return ""
-    return next((severity for severity in ("error", "warning") if any(each["severity"] == severity for each in found)), "")
-
-
-def _name(node: Node, signs: Signs) -> str:
-    row = node.row
-    if node.level != "process":
-        return clean(str(row["name"]), signs)
-    return clean(str(row.get("tool") or row.get("exe") or "?"), signs)
-
-
-def _letters(row: Row) -> Iterator[tuple[str, str]]:
-    for letter in letters_of(row):
-        yield letter, _STYLE_OF_LETTER.get(letter, "dim")
-
-
-def _row_line(node: Node, view: View, columns: Mapping[str, _Column], width: int, signs: Signs, chosen: bool) -> Line:
-    fold = " " if node.open is None else signs.opened if node.open else signs.closed
-    style = "reverse" if chosen else ""
-    head = " " * (_gap(width) * node.depth) + fold + " "
-    if node.level == "folded":
-        return fitted([(f"  {head}{node.text}", style or "dim")], width, signs)
-    severity = _attention(node, view.index)
-    mark = {"error": "!", "warning": "!"}.get(severity, " ")
-    name = f"{head}{_name(node, signs)}"
-    line: Line = [(mark, _STYLE_OF_SEVERITY.get(severity, "")), (" ", ""), (_fit(name, _name_width(columns, width), signs), style)]
-    cells = _cells(node, view, columns, signs)
-    for key, column in columns.items():
-        line.append((" " * _gap(width), style))
-        text, look = cells.get(key, ("", ""))
-        if key == "time" and node.row.get("time") and node.level != "process" and look != "blue":
-            line += [(letter, each) for letter, each in _letters(node.row)] + [(" ", style)]
-            line.append((_fit(text, column.width - 9, signs), style))
-        else:
-            line.append((_fit(text, column.width, signs, column.right), style or look))
-    return line
-
-
-def _head(columns: Mapping[str, _Column], width: int, signs: Signs) -> Line:
-    text = "  " + _fit("run, step, task", _name_width(columns, width), signs)
-    for column in columns.values():
-        text += " " * _gap(width) + _fit(column.head, column.width, signs, column.right)
-    return [(text, "bold")]
 
 
 def _rule(title: str, width: int, signs: Signs, right: str = "") -> Line:
@@ -367,6 +77,8 @@ class About:
     status: str = ""
     """Of a command that was given: its last line of output."""
     expected_end: str = ""
+    paths: Mapping[str, Row] = field(default_factory=dict)
+    """Critical paths, by the key of their run."""
 
 
 def _title(view: View, about: About, choices: Choices, width: int) -> Line:
@@ -378,7 +90,7 @@ def _title(view: View, about: About, choices: Choices, width: int) -> Line:
              f"lost: {sum(lost.values())}" if lost else f"{dropped} rows left out")
     state = "no answer" if view.problem else "paused" if choices.paused else about.source
     end = f"{state} {about.now}".rstrip() + f"   {whole}"
-    return [("tracer top", "bold"), ("  ", ""), (_fit(name, max(width - 14 - cell_len(end), 0), signs), "bold"), ("  ", ""),
+    return [("tracer top", "bold"), ("  ", ""), (fit(name, max(width - 14 - cell_len(end), 0), signs), "bold"), ("  ", ""),
             (end, "red" if view.problem else "yellow" if choices.paused or whole != "complete" else "")]
 
 
@@ -417,7 +129,7 @@ def _progress(view: View, width: int, signs: Signs) -> Line:
         return [("no tasks", "dim")] if index.runs else []
     over = sum(tasks[each] for each in OVER)
     line: Line = []
-    if width >= _WIDE:
+    if width >= WIDE:
         cells = 20
         done = over * cells // total
         active = min(cells - done, -(-(tasks["running"] + tasks["stalled"]) * cells // total))
@@ -426,8 +138,8 @@ def _progress(view: View, width: int, signs: Signs) -> Line:
     line.append((f"{over}/{total} tasks", "bold"))
     for status in ("done", "cached", "running", "stalled", "queued", "elsewhere", "failed", "aborted", "withdrawn", "expired"):
         if tasks[status]:
-            mark = f"{signs.marks[status]} " if width >= _WIDE else ""
-            line.append((f"  {mark}{tasks[status]} {status}", _STYLE_OF_STATUS.get(status, "")))
+            mark = f"{signs.marks[status]} " if width >= WIDE else ""
+            line.append((f"  {mark}{tasks[status]} {status}", STYLE_OF_STATUS.get(status, "")))
     return line
 
 
@@ -435,7 +147,7 @@ def _finding_line(finding: Row, about: About) -> Line:
     signs = about.signs
     mark = {"error": signs.marks["failed"], "warning": "!"}.get(finding["severity"], "i")
     when = _moment(finding["first_ns"], about.wall_offset_ns)
-    return [(f"{mark} {when} ".replace("  ", " "), _STYLE_OF_SEVERITY.get(finding["severity"], "dim")),
+    return [(f"{mark} {when} ".replace("  ", " "), STYLE_OF_SEVERITY.get(finding["severity"], "dim")),
             (clean(finding["text"], signs), "")]
 
 
@@ -464,7 +176,7 @@ def _held_up_part(view: View, about: About, width: int) -> list[Line]:
     """The critical path of the run that lives, or of the only one."""
     runs = view.index.runs
     run = next((each for each in runs if each.get("state") == "running"), runs[0] if len(runs) == 1 else None)
-    path = (run or {}).get("critical_path")
+    path = about.paths.get((run or {}).get("run_key", ""))
     if not path or not path["tasks"]:
         return []
     longest = sorted(path["tasks"], key=lambda each: each["begin_ns"] - each.get("end_ns", each.get("last_ns", 0)))[:4]
@@ -494,8 +206,8 @@ def _panel(view: View, choices: Choices, node: Node | None, about: About, width:
         title, texts = "Findings", lines_about_findings(view.index.findings, about.wall_offset_ns, signs)
         texts = texts or ["nothing was found"]
     else:
-        title = f"Why: {_name(node, signs)}" if node is not None and node.level != "folded" else "Why"
-        texts = lines_about_row(node.level, node.row, view, about.wall_offset_ns, signs) if node is not None else []
+        title = f"Why: {name_of(node, signs)}" if node is not None and node.level != "folded" else "Why"
+        texts = lines_about_row(node.level, node.row, view, about.paths, about.wall_offset_ns, signs) if node is not None else []
     lines: list[str] = []
     for text in texts:
         lines += textwrap.wrap(text, width - 2, subsequent_indent=" " * (len(text) - len(text.lstrip()) + 2),
@@ -528,15 +240,15 @@ def frame_of(view: View, choices: Choices, about: About, width: int, height: int
     if choices.editing:
         below.append([("filter: ", "bold"), (clean(choices.filter, signs), ""), ("_", "reverse")])
     else:
-        below.append([(_KEYS[0] if signs.utf8 and width >= 110 else _KEYS[1], "dim")])
+        below.append([(_KEYS[0 if signs.utf8 and width >= 110 else 1 if width >= 76 else 2], "dim")])
     split = bool(choices.panel) and height >= 30
     if not choices.panel or split:
         if not split:
             above += _findings_part(view, about, width, 5 if height >= 30 else 3)
             above += _held_up_part(view, about, width) if height >= 30 else []
         shown = f"sort: {choices.sort}" + (f", filter: {clean(choices.filter, signs)}" if choices.filter and not choices.editing else "")
-        columns = _columns(width)
-        above += [_rule("Runs", width, signs, shown), _head(columns, width, signs)]
+        columns = columns_of(width, view)
+        above += [_rule("Runs", width, signs, shown), head_line(columns, width, signs)]
     panel_height = 0
     rows_shown = height - len(above) - len(below)
     if choices.panel:
@@ -549,7 +261,7 @@ def frame_of(view: View, choices: Choices, about: About, width: int, height: int
     if rows_shown > 0:
         choices.top = max(0, min(choices.top, at, len(nodes) - rows_shown), at - rows_shown + 1)
         visible_nodes = nodes[choices.top:choices.top + rows_shown]
-        lines += [_row_line(each, view, columns, width, signs, each is node) for each in visible_nodes]
+        lines += [row_line(each, view, columns, width, signs, each is node) for each in visible_nodes]
         lines += [[("", "")]] * (rows_shown - len(visible_nodes))
         if not choices.panel:
             lines.append(_legend(visible_nodes, signs, width))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -10,8 +12,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from .._errors import NotPermittedError, Problem, ServiceError, TracerError
 from .._open import session_of_command
@@ -19,6 +23,7 @@ from .._recording import read
 from .._run import _Options, _Running
 from .._session import Session
 from .._show import plain_text
+from ._expected import PastRun, expected_of, past_runs, present_run, usual_of
 from ._model import Service, View, boot_clock_ns
 from ._screen import About
 from ._texts import Signs, signs_of_locale
@@ -27,9 +32,9 @@ from ._top import Top
 __all__ = ["of_command", "of_files", "of_service"]
 
 # What rows and panels show.
-FIELDS = ("sample", "run", "expected", "processes", "living", "failed", "wall_ns", "cpu_ns", "cpu_utilization", "parallelism",
+FIELDS = ("pipeline", "sample", "run", "expected", "processes", "living", "failed", "wall_ns", "cpu_ns", "cpu_utilization", "parallelism",
           "memory_bytes", "read_bytes", "written_bytes", "network_received_bytes", "network_sent_bytes", "queued_ns", "time",
-          "waits_for", "critical_path", "requested")
+          "waits_for", "requested")
 # Of a command's output; its last line is the status.
 _LAST_BYTES = 4096
 _LOOK_S = 0.1
@@ -39,7 +44,34 @@ def _wall_offset_ns() -> int:
     return time.time_ns() - boot_clock_ns()
 
 
-def of_service(socket: str | None) -> int:
+class _Past:
+    """Runs of recordings, which a thread reads while the screen is there, and when the one that lives will be done by them."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._runs: list[PastRun] = []
+        if paths:
+            threading.Thread(target=self._read, args=(paths,), name="tracer-top-past", daemon=True).start()
+
+    def _read(self, paths: Sequence[str]) -> None:
+        files = [each for path in paths for each in (sorted(Path(path).glob("*.tracer")) if os.path.isdir(path) else [Path(path)])]
+        for file in files:
+            # One that can't be read, or is still written, says nothing of the past.
+            with contextlib.suppress(TracerError):
+                view = View(read(file), fields=FIELDS)
+                view.refresh()
+                self._runs += past_runs(view.index)
+
+    def look(self, view: View) -> str:
+        """Also tells the view what is usual."""
+        living = [each for each in view.index.runs if each.get("state") == "running"]
+        if len(living) != 1 or not self._runs:
+            return ""
+        view.usual = usual_of(self._runs, living[0].get("pipeline", ""))
+        expected = expected_of(present_run(living[0], view.index, view.now_ns()), self._runs)
+        return "" if expected is None else expected.text()
+
+
+def of_service(socket: str | None, past: Sequence[str] = ()) -> int:
     try:
         service = Service(socket)
     except (ServiceError, NotPermittedError) as error:
@@ -51,21 +83,28 @@ def of_service(socket: str | None) -> int:
         missing = service.missing()
         notes = (f"blank is what the service lacks: {'; '.join(missing)}",) if missing else ()
         view = View(service, fields=FIELDS, clock=boot_clock_ns)
-        return Top(view, About("live", signs_of_locale(), _wall_offset_ns(), notes=notes)).run() or 0
+        earlier = _Past(past)
+        return Top(view, About("live", signs_of_locale(), _wall_offset_ns(), notes=notes),
+                   about_now=lambda about: replace(about, expected_end=earlier.look(view))).run() or 0
     finally:
         service.close()
 
 
 def of_files(files: list[str]) -> int:
-    recording = read(files if len(files) > 1 else files[0])
+    recording = read(tuple(files))
     view = View(recording, fields=FIELDS)
     about = About("recording", signs_of_locale(), recording.host.wall_offset_ns)
 
-    def with_verdict(about: About) -> About:
-        # Once: it reads the recording again.
-        return about if about.verdict else replace(about, verdict=recording.report.verdict or "")
+    report: dict[str, Any] = {}
 
-    return Top(view, about, is_live=False, about_now=with_verdict).run() or 0
+    def with_report(about: About) -> About:
+        # Once: it reads the recording again.
+        if not report:
+            report.update(json.loads(recording.report.to_json()))
+        paths = {run["run_key"]: run["critical_path"] for run in report["runs"] if "critical_path" in run}
+        return replace(about, verdict=report.get("verdict", ""), paths=paths)
+
+    return Top(view, about, is_live=False, about_now=with_report).run() or 0
 
 
 class _Command:
@@ -118,17 +157,19 @@ def _notes_of(session: Session) -> tuple[str, ...]:
     return (f"blank is what is missing: {'; '.join(missing)}",) if missing else ()
 
 
-def of_command(words: list[str]) -> int:
-    command = _Command(words)
+def of_command(words: list[str], past: Sequence[str] = ()) -> int:
+    command, earlier = _Command(words), _Past(past)
     with command.running, session_of_command(command.running.command.pid, pipeline=None, run=None, sample=None, step=None,
                                              labels=None, record=None) as session:
         follower = threading.Thread(target=command.follow, args=(session,), name="tracer-top-command")
         follower.start()
         signs = signs_of_locale()
         about = About("live", signs, _wall_offset_ns(), notes=_notes_of(session))
-        Top(View(session, fields=FIELDS, clock=boot_clock_ns), about, interrupt=command.interrupt,
-            ended=lambda: None if follower.is_alive() else 0,
-            about_now=lambda about: replace(about, status=command.last_line())).run()
+        view = View(session, fields=FIELDS, clock=boot_clock_ns)
+        Top(view, about, interrupt=command.interrupt, ended=lambda: None if follower.is_alive() else 0,
+            about_now=lambda about: replace(about, status=command.last_line(), expected_end=earlier.look(view))).run()
+        # The terminal sends Ctrl-C to the command as well, which decides.
+        signal.signal(signal.SIGINT, lambda *_: None)
         shown = 0
         while True:
             shown = command.copy_output(shown)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,14 +36,15 @@ class Signs:
     """In bars, as the next two."""
     running: str
     left: str
+    life: str
     marks: Mapping[str, str]
     """By the status of a task."""
 
 
-UTF8 = Signs(True, "≥", "≤", "…", "▾", "▸", "─", "█", "▓", "░",
+UTF8 = Signs(True, "≥", "≤", "…", "▾", "▸", "─", "█", "▓", "░", "━",
              {"failed": "✗", "stalled": "‖", "running": "▶", "queued": "○", "elsewhere": "◌", "done": "✓", "cached": "✓",
               "withdrawn": "-", "expired": "-", "aborted": "-"})
-ASCII = Signs(False, ">=", "<=", "~", "v", "+", "-", "#", ">", ".",
+ASCII = Signs(False, ">=", "<=", "~", "v", "+", "-", "#", ">", ".", "=",
               {"failed": "E", "stalled": "S", "running": ">", "queued": "o", "elsewhere": "~", "done": ".", "cached": ".",
                "withdrawn": "-", "expired": "-", "aborted": "-"})
 
@@ -51,7 +52,8 @@ ASCII = Signs(False, ">=", "<=", "~", "v", "+", "-", "#", ">", ".",
 LETTERS = {"CPU": "C", "CPU or wait": "?", "run queue": "q", "CPU limit": "l", "memory": "m", "disk": "d", "network": "n",
            "pipe": "p", "local socket": "s", "lock": "k", "child": "c", "sleep": "z", "events": "e", "stopped": "x",
            "other": "o"}
-_NUMBERS = {"ns": lambda value: _core.format_duration(int(value)), "bytes": lambda value: _core.format_bytes(int(value)),
+_NUMBERS: Mapping[str, Callable[[Any], str]] = {
+    "ns": lambda value: _core.format_duration(int(value)), "bytes": lambda value: _core.format_bytes(int(value)),
             "share": _core.format_share, "": str}
 _UNITS = {"cpu_utilization": "share"}
 

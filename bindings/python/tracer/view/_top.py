@@ -7,12 +7,11 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App, ComposeResult
-from textual.events import Key, MouseDown, MouseScrollDown, MouseScrollUp, Resize
+from textual.events import Key, MouseScrollDown, MouseScrollUp, Resize
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
@@ -54,6 +53,7 @@ class Top(App[int]):
     """The whole of it. `refresh`: called on a thread each second; true: the app ends with this status."""
 
     CSS = "Screen { background: ansi_default; color: ansi_default; }"
+    TITLE = "tracer top"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = []
 
