@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 VIEWS = ROOT / "views"
 RECORDINGS = ROOT / "tests/data/recordings"
 HOST = {"name": "node1", "kernel": "6.18.44 x86_64", "cpus": 2, "memory_bytes": 8 << 30, "version": "1.0",
-        "wall_offset_ns": 1795857000000000001}
+        "wall_offset_ns": "1795857000000000001"}
 SECOND = 1_000_000_000
 
 
@@ -35,9 +35,9 @@ def row(name, start, wall, **more):
             "time": [{"cause": "disk", "time_ns": wall // 2, "share": 0.5}, {"cause": "CPU", "time_ns": wall // 2, "share": 0.5}], **more}
 
 
-def made_up(tasks, steps=12, name="step {step}", sample="S{task}", **more):
-    """Times above 2^53 ns, as of a host that has been up for a year."""
-    begin = 365 * 86400 * SECOND
+def made_up(tasks, steps=12, name="step {step}", sample="S{task}", days=365, **more):
+    """Times are above 2^53 ns if the host has been up for more than 104 days."""
+    begin = days * 86400 * SECOND
     run = {"run_key": "00000000000000aa", "pipeline": "main.nf", "run": "made_up"}
     rows = []
     for task in range(tasks):

@@ -39,7 +39,8 @@ class Made:
         self.asked = 0
 
     def about(self):
-        return {"source": self.identity, "name": self.name, "kind": "service" if self.live else "recording", "hosts": [pages.HOST]}
+        return {"source": self.identity, "name": self.name, "kind": "service" if self.live else "recording", "hosts": [pages.HOST],
+                "says": ["over_time", "why"] if self.live else []}
 
     def put(self, kind, **row):
         self.changed += 1
@@ -64,7 +65,11 @@ class Made:
         return {"processes": [{"name": "bwa", "tool": "bwa mem", "pid": 7, "start_ns": 1, "cpu_ns": 5}], "files": [], "peers": []}
 
     def ask(self, name, key):
-        return {"parts": 0} if (name, key) == ("over_time", "00000000000000aa") else None
+        if (name, key) == ("over_time", "00000000000000aa"):
+            return {"start_unix_ns": 1795857000000000001, "part_ns": pages.SECOND, "parts": 2, "series": [{"memory_bytes": [1, 5 << 20]}]}
+        if (name, key) == ("why", "0000000000000002"):
+            return {"neighbors": [{"name": "align (S1)", "together_ns": 2 * pages.SECOND, "task_key": "0000000000000001"}]}
+        return None
 
     def document(self):
         return pages.made_up(30)
@@ -172,7 +177,7 @@ class Api(Serving):
         self.assertEqual(len(json.loads(self.get("/api/v1/report/all?source=1")[1])["tasks"]), 30)
         self.assertEqual(len(json.loads(self.get("/api/v1/report/00000000000000aa?source=1")[1])["tasks"]), 30)
 
-        self.assertEqual(json.loads(self.get("/api/v1/over_time/00000000000000aa")[1]), {"parts": 0})
+        self.assertEqual(json.loads(self.get("/api/v1/over_time/00000000000000aa")[1])["parts"], 2)
 
     def test_errors(self):
         for path, status in (("/api/v1/report/0123?source=1", 404), ("/api/v1/state?source=9", 404), ("/api/v1/nothing", 404), ("/../etc/passwd", 404),
@@ -255,8 +260,10 @@ class Live(Serving):
         wait_until(lambda: self.text(".counts") == "1 done 3 running 1 queued 1 failed", "the change")
         self.assertLess(time.monotonic() - began, 2)
         self.assertIn("main.nf live has been running for 5.0 s", self.text("h1"))
+        self.assertEqual(self.text(".four .cap"), "memory max 5.0 MiB")
         self.browser.run("location.hash = '#/run/00000000000000aa/task/0000000000000002'")
         wait_until(lambda: "bwa mem" in self.text("main"), "its processes")
+        wait_until(lambda: "At the same time" in self.text("main"), "its neighbors")
         self.browser.run("document.querySelector('[aria-label=Pause]').click()")
         self.assertEqual(self.text(".chip[role=status]"), "paused")
         self.assertEqual(self.browser.complaints(), [])

@@ -27,13 +27,13 @@ function Screen({ told, place, words }: { told: Told; place: string[]; words: st
   if (!doc) return told.error ? <div class="empty"><h1 class="big">Nothing to show</h1><p>{told.error}</p></div>
     : <div class="page" aria-busy="true"><h1 class="big">Reading …</h1><div class="skel" /><div class="skel tall" /></div>;
   const [screen = "", key = "", below = "", what = ""] = place;
-  if (screen === "run" && below === "task") return <TaskScreen doc={doc} taskKey={what} ask={source.held} />;
+  if (screen === "run" && below === "task") return <TaskScreen doc={doc} taskKey={what} ask={source.ask} />;
   if (screen === "run" && below === "why") return <WhyScreen doc={doc} findingKey={what} />;
   if (screen === "tools") return <ToolsScreen doc={doc} words={words} />;
   if (screen === "hosts") return <HostsScreen doc={doc} />;
   if (screen === "runs" || (screen === "" && (doc.live || doc.runs.length > 1))) return <RunsScreen doc={doc} words={words} />;
   if (!doc.runs.length && !doc.totals) return <Missing what="run" />;
-  return <RunScreen doc={doc} runKey={key} words={words} />;
+  return <RunScreen doc={doc} runKey={key} words={words} ask={source.ask} />;
 }
 
 function Sure({ told }: { told: Told }): JSX.Element | null {

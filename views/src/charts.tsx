@@ -12,7 +12,10 @@ const kWidth = 560;
 export function Spread({ tasks }: { tasks: Row[] }): JSX.Element | null {
   const steps = useMemo(() => {
     const found = new Map<string, number[]>();
-    for (const task of tasks) if (task.step !== undefined && task.wall_ns !== undefined && isOver(statusOf(task))) found.set(task.step, [...(found.get(task.step) ?? []), number(task.wall_ns)]);
+    for (const task of tasks) if (task.step !== undefined && task.wall_ns !== undefined && isOver(statusOf(task))) {
+      const walls = found.get(task.step);
+      if (walls) walls.push(number(task.wall_ns)); else found.set(task.step, [number(task.wall_ns)]);
+    }
     return [...found].filter(([, walls]) => walls.length > 1).map(([step, walls]) => [step, walls.sort((a, b) => a - b)] as const);
   }, [tasks]);
   if (!steps.length) return null;
@@ -73,8 +76,7 @@ const kSeries: [SeriesName, string, (most: number, seconds: number) => string][]
   ["received_bytes", "received", (most, seconds) => `max ${bytes(Math.round(most / seconds))}/s`], ["sent_bytes", "sent", (most, seconds) => `max ${bytes(Math.round(most / seconds))}/s`],
   ["io_wait_ns", "tasks waiting for disk", (most, seconds) => `max ${(most / 1e9 / seconds).toFixed(1)} at once`], ["tasks", "tasks at once", (most) => `max ${Math.round(most)}`]];
 
-export function OverTimeCharts({ doc }: { doc: Doc }): JSX.Element | null {
-  const over: OverTime | undefined = doc.over_time;
+export function OverTimeCharts({ over }: { over: OverTime | undefined }): JSX.Element | null {
   const whole = over?.series.filter((each) => each.step === undefined) ?? [];
   if (!over || !whole.length) return null;
   const seconds = number(over.part_ns) / 1e9;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Where the document comes from: the page itself, or the server, which sends what changes. */
-import { type Doc, type Finding, type Held, type Row, docOf } from "./model";
+import { type Doc, type Finding, type Row, docOf } from "./model";
 import { parse } from "./json";
 
 const kAgainMs = 3000;
 
+/** Processes, files and peers of a run or task; why; over time. undefined: the source does not say it. */
+export type Ask = (what: "held" | "why" | "over_time", key: string) => Promise<unknown>;
 export type Link = "still" | "live" | "lost";
 type Reply = { since: string; all: boolean; more: boolean; runs?: Row[]; steps?: Row[]; tasks?: Row[]; findings?: Finding[]; gone?: string[]; counts?: Doc["counts"] };
-type Info = { source: string; name: string; kind: "service" | "recording"; hosts: Doc["hosts"]; warning?: string };
+type Info = { source: string; name: string; kind: "service" | "recording"; hosts: Doc["hosts"]; says: string[]; warning?: string };
 export type Told = { doc: Doc | undefined; link: Link; error?: string; sources: Info[]; source: string };
 
 async function get(path: string): Promise<unknown> {
@@ -55,11 +57,11 @@ class Rows {
 }
 
 /** Tells of each change; the caller draws. */
-export function follow(tell: (told: Told) => void): { choose: (source: string) => void; pause: (paused: boolean) => void; held: (key: string) => Promise<Held> } {
+export function follow(tell: (told: Told) => void): { choose: (source: string) => void; pause: (paused: boolean) => void; ask: Ask } {
   const embedded = document.getElementById("data")?.textContent;
   if (embedded) {
     tell({ doc: docOf(parse(embedded) as object), link: "still", sources: [], source: "" });
-    return { choose: () => undefined, pause: () => undefined, held: () => Promise.resolve({}) };
+    return { choose: () => undefined, pause: () => undefined, ask: () => Promise.resolve(undefined) };
   }
   let told: Told = { doc: undefined, link: "still", sources: [], source: "" };
   let stream: EventSource | undefined;
@@ -105,6 +107,13 @@ export function follow(tell: (told: Told) => void): { choose: (source: string) =
   return {
     choose: (source) => { const info = told.sources.find((each) => each.source === source); if (info) void open(info).catch((error: Error) => say({ error: error.message })); },
     pause: (value) => { paused = value; if (!paused) tell(told); },
-    held: async (key) => await get(`state?${query()}&rows=counts&key=${encodeURIComponent(key)}`) as Held,
+    ask: async (what, key) => {
+      if (what !== "held" && !told.sources.find((each) => each.source === told.source)?.says.includes(what)) return undefined;
+      try {
+        return await get(what === "held" ? `state?${query()}&key=${encodeURIComponent(key)}` : `${what}/${encodeURIComponent(key)}?${query()}`);
+      } catch {
+        return undefined;  // It does not say it.
+      }
+    },
   };
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What several screens share. */
 import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Ask } from "./data";
 import { type Doc, type Finding, type Row, type Share, type Status, number } from "./model";
 import { type Whole, duration } from "./figures";
 import { kindOf, mainCause, wordOf } from "./words";
@@ -12,6 +14,8 @@ const kIcons: Record<string, string> = {
   theme: "M13.200 9.600A5.700 5.700 0 0 1 6.400 2.800a5.700 5.700 0 1 0 6.800 6.800z", help: "M5.800 6a2.200 2.200 0 1 1 3.300 1.900c-.8.5-1.100.9-1.100 1.800M8 12.200v.1",
   pause: "M5.500 3.500v9m5-9v9", runs: "M2 4h9M5 8h9M3 12h7", tools: "m3 13 5-5M8.500 3.500a3 3 0 0 1 4 4l-2-1-1 1 1 2a3 3 0 0 1-4-4", hosts: "M2.500 3h11v4h-11zm0 6h11v4h-11zM5 5v.1M5 11v.1",
 };
+
+const kLookMs = 5000;
 
 export function Icon({ name, label }: { name: string; label?: string }): JSX.Element {
   return <svg class={`ic i-${name}`} viewBox="0 0 16 16" {...(label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" })}><path d={kIcons[name]} /></svg>;
@@ -49,6 +53,24 @@ export function Table<T>({ label, rows, columns, most = 200 }: { label: string; 
     <thead><tr>{columns.map((each) => <th scope="col" class={(each.num ? "num" : "") + (each.narrow ? " narrow" : "")}>{each.head}</th>)}</tr></thead>
     <tbody>{rows.slice(0, most).map((row) => <tr>{columns.map((each) => <td class={(each.num ? "num" : "") + (each.narrow ? " narrow" : "")}>{each.cell(row)}</td>)}</tr>)}</tbody>
   </table>{rows.length > most && <p class="dim more">… {rows.length - most} more</p>}</div>;
+}
+
+/** What the document has of a key, else what the server says of it: once, and while things live again and again. */
+export function useAsked<T>(ask: Ask, what: Parameters<Ask>[0], key: string | undefined, given: T | undefined, live: boolean): T | undefined {
+  const [said, setSaid] = useState<{ key: string | undefined; value: T | undefined }>({ key, value: given });
+  useEffect(() => {
+    if (given !== undefined || key === undefined) return undefined;
+    let here = true;
+    let timer = 0;
+    const look = (): void => { void ask(what, key).then((value) => {
+      if (!here) return;
+      setSaid({ key, value: value as T | undefined });
+      if (live && value !== undefined) timer = window.setTimeout(look, kLookMs);
+    }); };
+    look();
+    return () => { here = false; clearTimeout(timer); };
+  }, [key, given, live]);
+  return given ?? (said.key === key ? said.value : undefined);
 }
 
 const two = (value: number): string => String(value).padStart(2, "0");

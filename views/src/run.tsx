@@ -2,9 +2,10 @@
 /** A run: how it is, what needs attention, what held it up, its steps over time, and what it used. */
 import { type JSX } from "preact";
 import { useState } from "preact/hooks";
-import { type Doc, type Finding, type Row, type Status, begin, end, kStatuses, number, runOf, statusOf } from "./model";
+import { type Doc, type Finding, type OverTime, type Row, type Status, begin, end, kStatuses, number, runOf, statusOf } from "./model";
 import { bytes, duration, figure, plural, share } from "./figures";
-import { Card, Icon, StatusIcon, Table, TimeBar, Where, clock, day, findingLink, kStatusWords, taskLink, to } from "./parts";
+import { Card, Icon, StatusIcon, Table, TimeBar, Where, clock, day, findingLink, kStatusWords, taskLink, to, useAsked } from "./parts";
+import type { Ask } from "./data";
 import { Lanes } from "./lanes";
 import { AtOnce, OverTimeCharts, Spread } from "./charts";
 import { kindOf, wordOf } from "./words";
@@ -87,9 +88,10 @@ export function toolColumns(): { head: string; cell: (row: Row) => JSX.Element |
     { head: "read", num: true, narrow: true, cell: (row) => figure(row, "read_bytes", "bytes") }, { head: "written", num: true, narrow: true, cell: (row) => figure(row, "written_bytes", "bytes") }, { head: "failed", num: true, narrow: true, cell: (row) => (number(row.failed) ? String(row.failed) : "") }];
 }
 
-export function RunScreen({ doc, runKey, words }: { doc: Doc; runKey: string; words: string }): JSX.Element {
+export function RunScreen({ doc, runKey, words, ask }: { doc: Doc; runKey: string; words: string; ask: Ask }): JSX.Element {
   const [filter, setFilter] = useState("");
   const run = runOf(doc, runKey);
+  const over = useAsked<OverTime>(ask, "over_time", run?.run_key, doc.over_time, Boolean(doc.live));
   const tasks = doc.tasks.filter((task) => task.run_key === run?.run_key);
   const counts = kStatuses.map((status) => [status, tasks.filter((task) => statusOf(task) === status).length] as const).filter(([, count]) => count > 0);
   const findings = doc.findings.filter((each) => !run || each.run_key === run.run_key || each.run_key === undefined);
@@ -108,7 +110,7 @@ export function RunScreen({ doc, runKey, words }: { doc: Doc; runKey: string; wo
     {row && <Tiles row={row} />}
     <div class="two"><Attention doc={doc} findings={findings} /><HeldUp doc={doc} run={run} /></div>
     {tasks.length > 0 && doc.hosts.length <= 1 && <Lanes doc={doc} run={run} words={words} filter={filter} />}
-    <div class="many"><Spread tasks={tasks} /><AtOnce doc={doc} run={run} tasks={tasks} /><OverTimeCharts doc={doc} /><Requests tasks={tasks} /></div>
+    <div class="many"><Spread tasks={tasks} /><AtOnce doc={doc} run={run} tasks={tasks} /><OverTimeCharts over={over} /><Requests tasks={tasks} /></div>
     {doc.tools.length > 0 && <Card title="Tools" note="most CPU time first" wide><Table label="Tools" rows={doc.tools} most={15} columns={toolColumns()} /></Card>}
   </>;
 }

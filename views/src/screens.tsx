@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The other screens: a task, why, all runs, tools, hosts. */
 import { type ComponentChildren, type JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { type Doc, type Evidence, type Finding, type Held, type Process, type Row, begin, number, statusOf, usedOf } from "./model";
+import { type Doc, type Evidence, type Finding, type Held, type Process, type Row, type Why, begin, number, statusOf, usedOf } from "./model";
 import { type Unit, bytes, duration, figure, share, textOf } from "./figures";
-import { Card, Icon, StatusIcon, Table, Used, Where, clock, day, kStatusWords, taskLink, to } from "./parts";
+import type { Ask } from "./data";
+import { Card, Icon, StatusIcon, Table, Used, Where, clock, day, kStatusWords, taskLink, to, useAsked } from "./parts";
 import { FindingRow, RunTiles, toolColumns } from "./run";
 import { kindOf, nameOfEvidence, wordOf } from "./words";
 
@@ -67,17 +67,10 @@ function Touched({ held }: { held: Held }): JSX.Element {
 
 const Crumb = ({ children }: { children: ComponentChildren }): JSX.Element => <p class="crumb">{children}</p>;
 
-export function TaskScreen({ doc, taskKey, ask }: { doc: Doc; taskKey: string; ask: (key: string) => Promise<Held> }): JSX.Element {
-  const [held, setHeld] = useState<Held>(doc.held?.[taskKey] ?? {});
-  useEffect(() => {
-    if (doc.held?.[taskKey]) return setHeld(doc.held[taskKey]!);
-    let here = true;
-    const look = (): void => { ask(taskKey).then((said) => { if (here) setHeld(said); }, () => undefined); };
-    setHeld({});
-    look();
-    const timer = doc.live ? setInterval(look, 5000) : undefined;
-    return () => { here = false; clearInterval(timer); };
-  }, [taskKey]);
+export function TaskScreen({ doc, taskKey, ask }: { doc: Doc; taskKey: string; ask: Ask }): JSX.Element {
+  const live = Boolean(doc.live);
+  const held = useAsked<Held>(ask, "held", taskKey, doc.held?.[taskKey], live) ?? {};
+  const why = useAsked<Why>(ask, "why", taskKey, doc.why?.[taskKey], live);
   const task = doc.tasks.find((each) => each.task_key === taskKey);
   if (!task) return <Missing what="task" />;
   const status = statusOf(task);
@@ -93,7 +86,10 @@ export function TaskScreen({ doc, taskKey, ask }: { doc: Doc; taskKey: string; a
         {task.requested.memory_bytes !== undefined && <><dt>memory</dt><dd>{figure(task, "memory_bytes", "bytes")} of {bytes(task.requested.memory_bytes)}<Used part={usedOf(task, "memory_bytes")} label="memory of what was requested" /></dd></>}
         {task.requested.time_ns !== undefined && <><dt>time</dt><dd>{figure(task, "wall_ns", "ns")} of {duration(task.requested.time_ns)}</dd></>}{task.requested.container && <><dt>container</dt><dd class="mono">{task.requested.container}</dd></>}</dl></Card>}
       {(task.waits_for?.length ?? 0) > 0 && <Card title="Waited for other tasks"><dl class="ev">{task.waits_for!.map((each) => <><dt><a href={taskLink({ run_key: task.run_key, task_key: each.task_key })}>{each.name ?? each.task_key}</a></dt><dd>{duration(each.wait_ns)} ({each.cause})</dd></>)}</dl></Card>}</div>}</div>
-    <Processes doc={doc} processes={inIt} /><div class="many"><Touched held={held} /></div></div>;
+    <Processes doc={doc} processes={inIt} /><div class="many"><Touched held={held} />
+      {(why?.neighbors?.length ?? 0) > 0 && <Card title="At the same time" note={why!.disk_wait_device ? `its disk: ${why!.disk_wait_device}` : undefined}><Table label="At the same time" rows={why!.neighbors!} most={12} columns={[
+        { head: "task", cell: (each) => each.task_key ? <a href={taskLink({ run_key: each.run_key, task_key: each.task_key })}>{each.name}</a> : each.name }, { head: "together", num: true, cell: (each) => duration(each.together_ns) }, { head: "CPU", num: true, cell: (each) => figure(each, "cpu_ns", "ns") },
+        { head: "read", num: true, narrow: true, cell: (each) => figure(each, "read_bytes", "bytes") }, { head: "written", num: true, narrow: true, cell: (each) => figure(each, "written_bytes", "bytes") }]} /></Card>}</div></div>;
 }
 
 function evidenceText(each: Evidence): string {

@@ -45,11 +45,11 @@ class Shown:
     def host(self) -> dict[str, Any]:
         host = self.source.host
         return {"name": host.host_name, "kernel": f"{host.kernel_release} {host.architecture}", "cpus": host.cpu_count,
-                "memory_bytes": host.memory_bytes, "version": host.tracer_version, "wall_offset_ns": host.wall_offset_ns}
+                "memory_bytes": host.memory_bytes, "version": host.tracer_version, "wall_offset_ns": str(host.wall_offset_ns)}
 
     def about(self) -> dict[str, Any]:
         about: dict[str, Any] = {"source": self.identity, "name": self.name, "kind": "service" if self.live else "recording",
-                                 "hosts": [self.host]}
+                                 "hosts": [self.host], "says": [name for name in ("over_time", "why") if hasattr(self.source, name)]}
         if self.live and os.geteuid() == 0:
             about["warning"] = "This page is served for root: it shows what every user of this host runs."
         return about
