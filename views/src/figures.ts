@@ -7,11 +7,11 @@ export type Whole = number | string;
 export const kUnknown = "-";
 
 /** Like C++ and Python, a half goes to the even digit; toFixed() takes the larger one. */
-function fixed(value: number, digits: 0 | 1): string {
-  const scaled = digits ? value * 10 : value;
-  if ((digits ? value % 0.5 === 0.25 : value % 1 === 0.5) && Math.floor(scaled) % 2 === 0)
-    return (Math.floor(scaled) / (digits ? 10 : 1)).toFixed(digits);
-  return value.toFixed(digits);
+export function fixed(value: number, digits: number): string {
+  const power = 10 ** digits;
+  const below = Math.floor(value * power);
+  const isHalf = Math.abs(value * 2 ** (digits + 1)) % 2 === 1;
+  return (isHalf && below % 2 === 0 ? below / power : value).toFixed(digits);
 }
 
 export function duration(ns: Whole): string {

@@ -3,7 +3,7 @@
 import { type JSX } from "preact";
 import { useState } from "preact/hooks";
 import { type Doc, type Finding, type OverTime, type Row, type Status, begin, end, kStatuses, number, runOf, statusOf } from "./model";
-import { bytes, duration, figure, plural, share } from "./figures";
+import { bytes, duration, figure, fixed, plural, share } from "./figures";
 import { Card, Icon, StatusIcon, Table, TimeBar, Where, clock, day, findingLink, kStatusWords, taskLink, to, useAsked } from "./parts";
 import type { Ask } from "./data";
 import { Lanes } from "./lanes";
@@ -71,7 +71,17 @@ function Tiles({ row }: { row: Row }): JSX.Element {
 
 export const RunTiles = Tiles;
 
-function Requests({ tasks }: { tasks: Row[] }): JSX.Element | null {
+/** "2.4 of 3.0 CPU hours (80 %)" */
+function wasted(waste: Record<string, number>): string {
+  const part = (name: string, unit: string): string[] => {
+    const [asked, unused] = [waste[`requested_${name}`] ?? 0, waste[`unused_${name}`] ?? 0];
+    const digits = asked < 1 ? 3 : 1;
+    return asked ? [`${fixed(unused, digits)} of ${fixed(asked, digits)} ${unit} (${share(unused / asked)})`] : [];
+  };
+  return [...part("cpu_hours", "CPU hours"), ...part("memory_gib_hours", "GiB hours of memory")].join(" and ");
+}
+
+function Requests({ doc, tasks }: { doc: Doc; tasks: Row[] }): JSX.Element | null {
   const asked = tasks.filter((task) => task.requested && (task.requested.millicpus !== undefined || task.requested.memory_bytes !== undefined));
   if (!asked.length) return null;
   return <Card title="Requested and used" note={plural(asked.length, "task", "tasks")}><Table label="Requested and used" rows={asked} most={12} columns={[
@@ -79,7 +89,7 @@ function Requests({ tasks }: { tasks: Row[] }): JSX.Element | null {
     { head: "CPU", num: true, cell: (task) => `${figure(task, "cpu_utilization", "share")}${task.requested?.millicpus !== undefined ? ` of ${share(task.requested.millicpus / 1000)}` : ""}` },
     { head: "memory", num: true, cell: (task) => `${figure(task, "memory_bytes", "bytes")}${task.requested?.memory_bytes !== undefined ? ` of ${bytes(task.requested.memory_bytes)}` : ""}` },
     { head: "time", num: true, cell: (task) => `${figure(task, "wall_ns", "ns")}${task.requested?.time_ns !== undefined ? ` of ${duration(task.requested.time_ns)}` : ""}` },
-  ]} /></Card>;
+  ]} />{doc.waste && wasted(doc.waste) && <p class="foot dim">Requested and not used: {wasted(doc.waste)}.</p>}</Card>;
 }
 
 export function toolColumns(): { head: string; cell: (row: Row) => JSX.Element | string; num?: boolean; narrow?: boolean }[] {
@@ -110,7 +120,7 @@ export function RunScreen({ doc, runKey, words, ask }: { doc: Doc; runKey: strin
     {row && <Tiles row={row} />}
     <div class="two"><Attention doc={doc} findings={findings} /><HeldUp doc={doc} run={run} /></div>
     {tasks.length > 0 && doc.hosts.length <= 1 && <Lanes doc={doc} run={run} words={words} filter={filter} />}
-    <div class="many"><Spread tasks={tasks} /><AtOnce doc={doc} run={run} tasks={tasks} /><OverTimeCharts over={over} /><Requests tasks={tasks} /></div>
+    <div class="many"><Spread tasks={tasks} /><AtOnce doc={doc} run={run} tasks={tasks} /><OverTimeCharts over={over} /><Requests doc={doc} tasks={tasks} /></div>
     {doc.tools.length > 0 && <Card title="Tools" note="most CPU time first" wide><Table label="Tools" rows={doc.tools} most={15} columns={toolColumns()} /></Card>}
   </>;
 }

@@ -133,13 +133,26 @@ export function RunsScreen({ doc, words }: { doc: Doc; words: string }): JSX.Ele
       { head: "findings", cell: (run) => <span class="warn">{problems(run)}</span> }]} /></Card></div>;
 }
 
+/** What else of a machine the report has. */
+function Machine({ doc }: { doc: Doc }): JSX.Element {
+  return <>
+    {(doc.gpus?.length ?? 0) > 0 && <Card title="GPUs"><Table label="GPUs" rows={doc.gpus!} columns={[{ head: "GPU", cell: (each) => `${each.gpu} ${each.name ?? ""}` }, { head: "used", num: true, cell: (each) => figure(each, "used_ns", "ns") },
+      { head: "busy", num: true, narrow: true, cell: (each) => `${figure(each, "busy_ns", "ns")} of ${figure(each, "span_ns", "ns")}` }, { head: "memory", num: true, cell: (each) => `${figure(each, "memory_peak_bytes", "bytes")} of ${figure(each, "capacity_bytes", "bytes")}` }, { head: "most by", narrow: true, cell: (each) => each.task ?? each.tool ?? "" }]} /></Card>}
+    {(doc.cgroups?.length ?? 0) > 0 && <Card title="Memory of cgroups" note="containers and jobs"><Table label="Memory of cgroups" rows={doc.cgroups!} most={20} columns={[{ head: "cgroup", cell: (each) => <span class="mono">{each.path ?? "?"}</span> }, { head: "peak", num: true, cell: (each) => bytes(each.peak_bytes) },
+      { head: "processes", num: true, narrow: true, cell: (each) => figure(each, "held_bytes", "bytes") }, { head: "page cache", num: true, narrow: true, cell: (each) => figure(each, "file_bytes", "bytes") }]} /></Card>}
+    {(doc.file_systems?.length ?? 0) > 0 && <Card title="File systems"><Table label="File systems" rows={doc.file_systems!} columns={[{ head: "kind", cell: (each) => each.filesystem }, { head: "read", num: true, cell: (each) => figure(each, "read_bytes", "bytes") }, { head: "written", num: true, cell: (each) => figure(each, "written_bytes", "bytes") }]} /></Card>}
+    {doc.cost && <Card title="What the tracing cost"><dl class="ev"><dt>CPU</dt><dd>{figure(doc.cost, "cpu_ns", "ns")}</dd><dt>memory</dt><dd>{figure(doc.cost, "memory_bytes", "bytes")}</dd></dl></Card>}</>;
+}
+
 export function ToolsScreen({ doc, words }: { doc: Doc; words: string }): JSX.Element {
   const lower = words.toLowerCase();
   const tools = doc.tools.filter((tool) => !lower || tool.name.toLowerCase().includes(lower));
   if (!doc.tools.length) return <div class="page"><h1 class="big">Tools</h1><p class="dim">The live state has no sums by tool; the report of a recording has them.</p></div>;
   return <div class="page"><h1 class="big"><b>{doc.tools.length}</b> tools, most CPU time first</h1><Card title="Tools" wide><Table label="Tools" rows={tools} most={500} columns={toolColumns()} /></Card>
     {doc.failures.length > 0 && <Card title="Failed" wide><Table label="Failed" rows={doc.failures} columns={[{ head: "tool", cell: (each) => <b>{each.tool ?? each.exe ?? "?"}</b> }, { head: "ended by", cell: (each) => <span class="fail">{each.oom_killed ? "out of memory" : each.exit_signal !== undefined ? `signal ${each.exit_signal}` : `status ${each.exit_code}`}</span> },
-      { head: "times", num: true, cell: (each) => String(each.count) }, { head: "task", narrow: true, cell: (each) => each.task_key ? <a href={taskLink(each)}>{each.task ?? each.step ?? "task"}</a> : "" }, { head: "command", cell: (each) => <span class="mono dim">{(each.argv ?? []).join(" ").slice(0, 300)}</span> }]} /></Card>}</div>;
+      { head: "times", num: true, cell: (each) => String(each.count) }, { head: "task", narrow: true, cell: (each) => each.task_key ? <a href={taskLink(each)}>{each.task ?? each.step ?? "task"}</a> : "" }, { head: "command", cell: (each) => <span class="mono dim">{(each.argv ?? []).join(" ").slice(0, 300)}</span> }]} /></Card>}
+    {(doc.pipes?.length ?? 0) > 0 && <Card title="Pipes" wide><Table label="Pipes" rows={doc.pipes!} columns={[{ head: "programs", cell: (each) => each.stages.map((stage, i) => <>{i > 0 && " → "}{stage === each.bottleneck ? <b class="warn">{stage}</b> : stage}</>) }, { head: "waited", num: true, cell: (each) => duration(each.waited_ns) }, { head: "slowest", cell: (each) => each.bottleneck ?? "" }]} /></Card>}
+    {doc.processes.length > 0 && <Processes doc={doc} processes={doc.processes} />}</div>;
 }
 
 export function HostsScreen({ doc }: { doc: Doc }): JSX.Element {
@@ -151,7 +164,7 @@ export function HostsScreen({ doc }: { doc: Doc }): JSX.Element {
         { head: "busy", num: true, cell: (each) => each.busy_ns === undefined ? "-" : `${duration(each.busy_ns)} of ${duration(each.span_ns)}` }, { head: "most asked by", narrow: true, cell: (each) => each.task ?? each.tool ?? "" }]} /></Card>}
       {sure && <Card title={sure.complete ? "Complete" : "Not complete"}><dl class="ev"><dt>ended processes seen</dt><dd>{String(sure.exits_seen)}{sure.ended !== undefined && ` of ${sure.ended}`}</dd>
         {Object.entries(sure.losses).map(([cause, count]) => <><dt>lost: {cause}</dt><dd>{String(count)}</dd></>)}{sure.missed_at_most !== undefined && <><dt>missed at most</dt><dd>{String(sure.missed_at_most)}</dd></>}
-        {sure.missing.map((each) => <><dt>without {each.family}</dt><dd>{each.what ?? ""}{each.fix && `; ${each.fix}`}</dd></>)}</dl></Card>}</div>
+        {sure.missing.map((each) => <><dt>without {each.family}</dt><dd>{each.what ?? ""}{each.fix && `; ${each.fix}`}</dd></>)}</dl></Card>}<Machine doc={doc} /></div>
     {(doc.files.length > 0 || doc.peers.length > 0) && <div class="many"><Touched held={{ files: doc.files, peers: doc.peers }} /></div>}</div>;
 }
 
