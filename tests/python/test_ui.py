@@ -143,7 +143,9 @@ class Api(Serving):
             self.assertEqual(self.status(path, token=""), 403, path)
             self.assertEqual(self.status(path, token="t" * 31 + "u"), 403, path)
             self.assertEqual(self.status(path, host="evil.example"), 403, path)
-            self.assertEqual(self.status(path, Origin="http://evil.example"), 403, path)
+            self.assertEqual(self.status(path, host="[:80"), 403, path)
+            for origin in ("http://evil.example", "null", "http://["):
+                self.assertEqual(self.status(path, Origin=origin), 403, path)
             self.assertEqual(self.status(path, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="cors"), 403, path)
             self.assertEqual(self.status(path, method="POST"), 405, path)
         self.assertEqual(self.status("/", host="localhost:80"), 200)

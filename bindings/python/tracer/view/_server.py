@@ -64,14 +64,14 @@ class _Guard:
         await (self._app if refused is None else refused)(scope, receive, safely)
 
     def _refusal(self, request: Request) -> Response | None:
-        if request.method not in ("GET", "HEAD"):
+        if request.method != "GET":
             return _failed(405, "only GET is answered")
         if len(request.scope["query_string"]) > _MOST_QUERY_BYTES:
             return _failed(414, "the query is too long")
         if _name_of(request.headers.get("host", "")) not in self._hosts:
             return _failed(403, "this host name is not allowed: tracer ui --allow-host NAME")
         origin = request.headers.get("origin")
-        if origin is not None and (urlsplit(origin).hostname or "") not in self._hosts:
+        if origin is not None and _name_of(origin) not in self._hosts:
             return _failed(403, "this origin is not allowed")
         if request.headers.get("sec-fetch-site") == "cross-site" and request.headers.get("sec-fetch-mode") != "navigate":
             return _failed(403, "another site asks")
@@ -91,7 +91,11 @@ class _Guard:
 
 
 def _name_of(host: str) -> str:
-    return (urlsplit(f"//{host}").hostname or "").lower() if host.isprintable() else ""
+    """Without its port, and without the scheme of an origin."""
+    try:
+        return (urlsplit(host if "://" in host else f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
 
 
 class _Api:

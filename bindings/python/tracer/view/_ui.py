@@ -68,9 +68,10 @@ def _needs_extra() -> None:
 
 def _export(shown: Shown, file: str) -> int:
     from ..__main__ import _write
+    from .._show import plain_text
     from ._page import exported_page
 
-    text = shown.source.report.text() if not shown.live else "This page needs JavaScript."
+    text = "This page needs JavaScript." if shown.live else plain_text(shown.source.report)
     _write(file, exported_page(shown.exported(), shown.name, text).encode("utf-8", "backslashreplace"))
     return 0
 
@@ -91,7 +92,7 @@ def _serve(shown: list[Shown], options: argparse.Namespace) -> int:
             print("tracer: as root, the page shows what every user of this host runs", file=sys.stderr)
             _give_up_rights()
         print(f"{where}{options.base_path.rstrip('/')}/?token={token}", flush=True)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", timeout_graceful_shutdown=1,
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", timeout_graceful_shutdown=1, limit_concurrency=128,
                                                server_header=False, date_header=False, proxy_headers=False, ws="none"))
         server.run(sockets=[listening])
         return 0
