@@ -118,6 +118,12 @@ export function groupsOf(doc: Doc, runKey: string | undefined): Group[] {
   return [...groups.values()].sort((a, b) => first(a) - first(b));
 }
 
+/** How many tasks a run will have, as far as its engine has said; undefined: it has not. */
+export function expectedOf(groups: Group[]): number | undefined {
+  if (!groups.some((group) => group.row?.expected !== undefined)) return undefined;
+  return groups.reduce((sum, group) => sum + Math.max(number(group.row?.expected), group.tasks.length), 0);
+}
+
 /** The run that the page is about: by its key, else the first, which is the slowest. */
 export const runOf = (doc: Doc, key: string): Row | undefined => doc.runs.find((run) => run.run_key === key) ?? (key ? undefined : doc.runs[0]);
 

@@ -2,7 +2,7 @@
 /** A run: how it is, what needs attention, what held it up, its steps over time, and what it used. */
 import { type JSX } from "preact";
 import { useState } from "preact/hooks";
-import { type Doc, type Finding, type OverTime, type Row, type Status, begin, end, kStatuses, number, runOf, statusOf } from "./model";
+import { type Doc, type Finding, type OverTime, type Row, type Status, begin, end, expectedOf, groupsOf, isOver, kStatuses, number, runOf, statusOf } from "./model";
 import { bytes, duration, figure, fixed, plural, share } from "./figures";
 import { Card, Icon, StatusIcon, Table, TimeBar, Where, clock, day, findingLink, kStatusWords, taskLink, to, useAsked } from "./parts";
 import type { Ask } from "./data";
@@ -101,9 +101,11 @@ export function toolColumns(): { head: string; cell: (row: Row) => JSX.Element |
 export function RunScreen({ doc, runKey, words, ask }: { doc: Doc; runKey: string; words: string; ask: Ask }): JSX.Element {
   const [filter, setFilter] = useState("");
   const run = runOf(doc, runKey);
-  const over = useAsked<OverTime>(ask, "over_time", run?.run_key, doc.over_time, Boolean(doc.live));
+  const overTime = useAsked<OverTime>(ask, "over_time", run?.run_key, doc.over_time, Boolean(doc.live));
   const tasks = doc.tasks.filter((task) => task.run_key === run?.run_key);
   const counts = kStatuses.map((status) => [status, tasks.filter((task) => statusOf(task) === status).length] as const).filter(([, count]) => count > 0);
+  const expected = expectedOf(groupsOf(doc, run?.run_key));
+  const over = counts.filter(([each]) => isOver(each)).reduce((sum, [, count]) => sum + count, 0);
   const findings = doc.findings.filter((each) => !run || each.run_key === run.run_key || each.run_key === undefined);
   const row = run ?? doc.totals;
   const failedRun = doc.verdict && doc.runs.length <= 1 ? / failed \(/.test(doc.verdict) : false;
@@ -115,12 +117,13 @@ export function RunScreen({ doc, runKey, words, ask }: { doc: Doc; runKey: strin
       {run?.engine && <span>{run.engine}</span>}{doc.hosts.map((host) => host.name && <span>{host.name}</span>)}</p>
       <Lead doc={doc} run={run} counts={counts.map(([word, count]) => [kStatusWords[word], count])} /></div>
     {tasks.length > 0 && <div class="prog"><span class="pbar" role="img" aria-label={counts.map(([word, count]) => `${count} ${kStatusWords[word]}`).join(", ")}>
-      {counts.map(([status_, count]) => <i class={{ done: "d", cached: "d", running: "r", stalled: "r", failed: "f", aborted: "f" }[status_ as "done"] ?? "q"} style={{ width: `${(100 * count) / tasks.length}%` }} />)}</span>
-      <div class="counts">{counts.map(([each, count]) => <button aria-pressed={filter === each} onClick={() => setFilter(filter === each ? "" : each)}><StatusIcon status={each} /><b>{number(doc.counts?.dropped) ? "≥ " : ""}{count}</b> {kStatusWords[each]}</button>)}</div></div>}
+      {counts.map(([status_, count]) => <i class={{ done: "d", cached: "d", running: "r", stalled: "r", failed: "f", aborted: "f" }[status_ as "done"] ?? "q"} style={{ width: `${(100 * count) / Math.max(expected ?? 0, tasks.length)}%` }} />)}</span>
+      <div class="counts">{counts.map(([each, count]) => <button aria-pressed={filter === each} onClick={() => setFilter(filter === each ? "" : each)}><StatusIcon status={each} /><b>{number(doc.counts?.dropped) ? "≥ " : ""}{count}</b> {kStatusWords[each]}</button>)}
+        {expected !== undefined && <span class="right dim"><b>{over}</b> of {expected} expected tasks are over</span>}</div></div>}
     {row && <Tiles row={row} />}
     <div class="two"><Attention doc={doc} findings={findings} /><HeldUp doc={doc} run={run} /></div>
     {tasks.length > 0 && doc.hosts.length <= 1 && <Lanes doc={doc} run={run} words={words} filter={filter} />}
-    <div class="many"><Spread tasks={tasks} /><AtOnce doc={doc} run={run} tasks={tasks} /><OverTimeCharts over={over} /><Requests doc={doc} tasks={tasks} /></div>
+    <div class="many"><Spread tasks={tasks} /><AtOnce doc={doc} run={run} tasks={tasks} /><OverTimeCharts over={overTime} /><Requests doc={doc} tasks={tasks} /></div>
     {doc.tools.length > 0 && <Card title="Tools" note="most CPU time first" wide><Table label="Tools" rows={doc.tools} most={15} columns={toolColumns()} /></Card>}
   </>;
 }
