@@ -144,7 +144,7 @@ class InBrowser(TempDir):
         self.assert_quiet()
 
     def test_hostile_names_are_text(self):
-        names = ["</script><script>window.bad=1</script>", "<img src=x onerror=window.bad=1>", "\u202egnp.exe", "x" * 10240, "javascript:window.bad=1",
+        names = ["</script><script>window.bad=1</script>", "<img src=x onerror=window.bad=1>", "\u202egnp.exe\u200b\x1b[31m", "x" * 10240, "javascript:window.bad=1",
                  "%SCRIPT%", "a&b<c>\"'"]
         whole = json.loads(pages.made_up(len(names), steps=len(names)))
         for task, step, name in zip(whole["tasks"], whole["steps"], names):
@@ -165,6 +165,9 @@ class InBrowser(TempDir):
                 self.assertIsNone(self.browser.run("window.bad ?? null"), name)
                 self.assertEqual(self.browser.run("document.querySelectorAll('main img, main script').length"), 0)
                 self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width, name)
+                shown = self.browser.run("document.body.innerText + document.title")
+                for hidden in "\u202e\u200b\x1b":
+                    self.assertNotIn(hidden, shown)
             self.assert_quiet()
 
     def test_nothing_is_cut_or_wider_than_the_window(self):
