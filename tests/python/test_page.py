@@ -2,6 +2,7 @@
 """The page of a document: built as it is committed, its figures those of the report, quiet, and readable by everybody."""
 
 import gzip
+import html
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 import pages
 from browser import CHROMIUM, Browser
 from support import TempDir
+from tracer.view import _page
 
 NODE = shutil.which("node")
 MOST_BYTES = 60 * 1024
@@ -215,6 +217,25 @@ class InBrowser(TempDir):
         self.assertEqual(self.browser.run("[...document.querySelectorAll('.bar, .tabbar')].map((node) => getComputedStyle(node).display)"), ["none", "none"])
         pdf = self.browser.send("Page.printToPDF", printBackground=True)["data"]
         self.assertGreater(len(pdf), 10_000)
+
+    def test_in_the_frame_of_a_notebook(self):
+        """It reaches nothing outside, and its links stay inside."""
+        page = html.escape(_page.exported_page(pages.document("nextflow-25"), "", ""))
+        notebook = self.folder / "notebook.html"
+        notebook.write_text(f'<!DOCTYPE html><meta charset="utf-8"><iframe sandbox="allow-scripts" width="1200" height="700" srcdoc="{page}"></iframe>', "utf-8")
+        self.size(1300)
+        self.browser.open(str(notebook), ready="document.querySelector('iframe') !== null")
+        for place, other in (((217, 33), "Tools"), ((274, 33), "Hosts")):
+            before = self.browser.picture("iframe")
+            for _ in range(100):
+                for kind in ("mousePressed", "mouseReleased"):
+                    self.browser.send("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+                self.browser.frames(3)
+                changed = sum(ours != theirs for ours, theirs in zip(self.browser.picture("iframe")[2][30:], before[2][30:]))
+                if changed > 20:
+                    break
+            self.assertGreater(changed, 20, other)
+        self.assertEqual(self.browser.complaints(), [])
 
     def test_without_a_script(self):
         self.browser.send("Emulation.setScriptExecutionDisabled", value=True)

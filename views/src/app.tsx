@@ -10,7 +10,21 @@ import { HostsScreen, Missing, RunsScreen, TaskScreen, ToolsScreen, WhyScreen } 
 
 const kPlaces: [string, string][] = [["runs", "Runs"], ["tools", "Tools"], ["hosts", "Hosts"]];
 
-const placeOf = (): string[] => location.hash.replace(/^#\/?/, "").split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
+// In the frame of a notebook a link to a place would lead out of it.
+const isFramed = location.protocol === "about:";
+let hash = location.hash;
+if (isFramed) addEventListener("click", (event) => {
+  const link = (event.target as Element).closest?.('a[href^="#/"]');
+  if (link) { event.preventDefault(); go(link.getAttribute("href")!); }
+});
+
+function go(place: string): void {
+  if (!isFramed) { location.hash = place; return; }
+  hash = place;
+  dispatchEvent(new Event("hashchange"));
+}
+
+const placeOf = (): string[] => (isFramed ? hash : location.hash).replace(/^#\/?/, "").split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
 
 let tell: (told: Told) => void = () => undefined;
 let first: Told | undefined;
@@ -64,8 +78,8 @@ function App(): JSX.Element {
     const pressed = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (/INPUT|SELECT|TEXTAREA/.test((event.target as Element).tagName)) { if (event.key === "Escape") (event.target as HTMLElement).blur(); return; }
-      const does: Record<string, () => void> = { "/": () => find.current?.focus(), "?": () => help.current?.showModal(), t: turnTheme, p: pause, r: () => { location.hash = to("runs"); },
-        o: () => { location.hash = to("tools"); }, h: () => { location.hash = to("hosts"); }, Escape: () => { if (!help.current?.open && place.length > 2) location.hash = to("run", place[1]); } };
+      const does: Record<string, () => void> = { "/": () => find.current?.focus(), "?": () => help.current?.showModal(), t: turnTheme, p: pause, r: () => go(to("runs")),
+        o: () => go(to("tools")), h: () => go(to("hosts")), Escape: () => { if (!help.current?.open && place.length > 2) go(to("run", place[1])); } };
       if (does[event.key]) { does[event.key]!(); if (event.key === "/") event.preventDefault(); }
     };
     addEventListener("keydown", pressed);
