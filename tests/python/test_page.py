@@ -255,6 +255,15 @@ class InBrowser(TempDir):
         self.assertEqual([text for text in self.texts(".four .cap")], ["CPUs in use max 2.00 CPUs", "memory max 5.0 MiB", "tasks at once max 2"])
         self.assert_quiet()
 
+    def test_steps_run_by_run(self):
+        whole = json.loads(pages.made_up(24, steps=2))
+        first = whole["runs"][0]
+        whole["runs"].append({**first, "run_key": "00000000000000bb", "first_start_ns": first["first_start_ns"] + 10**12})
+        whole["tasks"] += [{**task, "run_key": "00000000000000bb", "task_key": "b" + task["task_key"][1:], "wall_ns": 2 * task["wall_ns"]} for task in whole["tasks"]]
+        self.show(json.dumps(whole), "#/runs")
+        self.assertEqual(self.texts(".many tbody tr td:not(:nth-child(2))"), ["step 0", "25.5 s", "51.0 s", "step 1", "25.5 s", "51.0 s"])
+        self.assert_quiet()
+
     def test_many_tasks_are_drawn_soon(self):
         for tasks, most_s in ((1000, 1.0), (20000, 2.5)):
             self.show(pages.made_up(tasks, days=9))

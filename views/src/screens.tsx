@@ -6,6 +6,7 @@ import { type Unit, bytes, duration, figure, share, textOf } from "./figures";
 import type { Ask } from "./data";
 import { Card, Icon, StatusIcon, Table, Used, Where, clock, day, kStatusWords, taskLink, to, useAsked } from "./parts";
 import { FindingRow, RunTiles, toolColumns } from "./run";
+import { Trends } from "./charts";
 import { kindOf, nameOfEvidence, wordOf } from "./words";
 
 function Ledger({ row }: { row: Row }): JSX.Element | null {
@@ -130,7 +131,7 @@ export function RunsScreen({ doc, words }: { doc: Doc; words: string }): JSX.Ele
     <Card title="Runs" wide><Table label="Runs" rows={runs} most={500} columns={[{ head: "run", cell: (run) => <span class="runname"><StatusIcon status={statusOf(run)} /><a href={to("run", run.run_key)}>{run.name}</a></span> },
       { head: "began", cell: (run) => `${day(doc, begin(run))} ${clock(doc, begin(run))}` }, { head: "took", num: true, cell: (run) => figure(run, "wall_ns", "ns") }, { head: "tasks", num: true, narrow: true, cell: (run) => figure(run, "tasks", "count") },
       { head: "CPU", num: true, narrow: true, cell: (run) => figure(run, "cpu_ns", "ns") }, { head: "time went to", narrow: true, cell: (run) => <Where time={run.time} /> }, { head: "memory", num: true, narrow: true, cell: (run) => figure(run, "memory_bytes", "bytes") },
-      { head: "findings", cell: (run) => <span class="warn">{problems(run)}</span> }]} /></Card></div>;
+      { head: "findings", cell: (run) => <span class="warn">{problems(run)}</span> }]} /></Card><div class="many"><Trends doc={doc} /></div></div>;
 }
 
 /** What else of a machine the report has. */

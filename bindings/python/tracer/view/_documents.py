@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pwd
 import stat
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .._errors import InvalidArgumentError
+from .. import _recording
+from .._errors import InvalidArgumentError, ServiceError
 from .._recording import Recording, read
 from ._model import Service
 from ._page import document_of
@@ -27,6 +31,7 @@ _LISTED_PROCESSES = 200
 # In one file: those are looked at first.
 _MOST_TASKS_WITH_PROCESSES = 200
 _MOST_REPLIES = 1000
+_MOST_PAST = 50
 
 
 class Shown:
@@ -119,8 +124,10 @@ def _changed_of(recording: Recording) -> object:
     for each in recording.paths:
         path = Path(os.fsdecode(each))
         for file in sorted(path.iterdir()) if path.is_dir() else [path]:
-            status = file.stat()
-            found.append((str(file), status.st_mtime_ns, status.st_size))
+            # What the service has handed over has no path here.
+            with contextlib.suppress(FileNotFoundError):
+                status = file.stat()
+                found.append((str(file), status.st_mtime_ns, status.st_size))
     return tuple(found)
 
 
@@ -151,10 +158,33 @@ def of_key(document: str, key: str) -> str | None:
     return json.dumps(part, ensure_ascii=False)
 
 
+def _past() -> list[Recording]:
+    """What the service has recorded of this user, the newest first; nothing, if it records for nobody but root."""
+    past = getattr(_recording, "past", None)
+    try:
+        return past()[:_MOST_PAST] if past is not None else []
+    except (InvalidArgumentError, ServiceError):
+        return []
+
+
+def _name_of_past(recording: Recording) -> str:
+    """When it began, and whose it is if it is another's."""
+    first = next(iter(recording), None)
+    began = "past" if first is None else time.strftime("%Y-%m-%d %H:%M", time.localtime((first.time_ns + recording.host.wall_offset_ns) / 1e9))
+    owner = getattr(recording, "owner_uid", None)
+    if owner is None or owner == os.geteuid():
+        return began
+    try:
+        return f"{began}, {pwd.getpwuid(owner).pw_name}"
+    except KeyError:
+        return f"{began}, user {owner}"
+
+
 def shown_of(given: list[str]) -> list[Shown]:
     """Sockets of services, recordings, and folders that hold one; nothing: the service of this host."""
     if not given:
-        return [Shown(0, Service(None), "this host")]
+        past = [Shown(number, each, _name_of_past(each)) for number, each in enumerate(_past(), 1)]
+        return [Shown(0, Service(None), "this host"), *past]
     found = []
     for number, place in enumerate(given):
         try:
