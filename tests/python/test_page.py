@@ -255,6 +255,22 @@ class InBrowser(TempDir):
         self.assertEqual([text for text in self.texts(".four .cap")], ["CPUs in use max 2.00 CPUs", "memory max 5.0 MiB", "tasks at once max 2"])
         self.assert_quiet()
 
+    def test_the_last_half_hour(self):
+        self.size(1440)
+        whole = json.loads(pages.made_up(24, steps=2, days=9))
+        self.show(json.dumps(whole))
+        self.assertEqual(self.texts(".zoom"), [])
+        for row in (*whole["tasks"][-4:], whole["runs"][0]):
+            row["last_end_ns"] += 7200 * pages.SECOND
+        self.show(json.dumps(whole))
+        self.browser.run("document.querySelector('.zoom button:last-child').click()")
+        self.browser.frames(3)
+        ends = [text.split(":") for text in self.texts(".axis span")]
+        minutes = [60 * int(text[0]) + int(text[1]) for text in (ends[0], ends[-1])]
+        self.assertLessEqual((minutes[1] - minutes[0]) % 1440, 30)
+        self.assertGreater((minutes[1] - minutes[0]) % 1440, 15)
+        self.assert_quiet()
+
     def test_steps_run_by_run(self):
         whole = json.loads(pages.made_up(24, steps=2))
         first = whole["runs"][0]

@@ -10,6 +10,7 @@ import { type Kind, kKinds, kindOf } from "./words";
 export type Span = { from: number; to: number };
 const kBins = 180;
 const kAtFirst = 60;
+const kLastNs = 30 * 60e9;
 
 /** Each kind's pattern, once in the page: a color alone would say it to some only. */
 export function Patterns(): JSX.Element {
@@ -175,11 +176,14 @@ function GroupLines({ doc, group, span, width, open, toggle, wanted }: { doc: Do
 
 export function Lanes({ doc, run, words, filter }: { doc: Doc; run: Row | undefined; words: string; filter: string }): JSX.Element {
   const [by, setBy] = useState<"steps" | "samples" | "tasks">("steps");
+  const [last, setLast] = useState(false);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const [axis, width] = useWidth();
   const groups = useMemo(() => groupsOf(doc, run?.run_key), [doc, run]);
   const tasks = useMemo(() => groups.flatMap((group) => group.tasks), [groups]);
-  const span = useMemo(() => spanOf(doc, run, tasks), [doc, run, tasks]);
+  const whole = useMemo(() => spanOf(doc, run, tasks), [doc, run, tasks]);
+  const isLong = whole.to - whole.from > 2 * kLastNs;
+  const span = useMemo(() => (isLong && last ? { from: whole.to - kLastNs, to: whole.to } : whole), [whole, last]);
   const lower = words.toLowerCase();
   const wanted = (task: Row): boolean => (!filter || statusOf(task) === filter)
     && (!lower || [task.name, task.sample, task.tool, task.task_id].some((text) => text?.toLowerCase().includes(lower)));
@@ -201,7 +205,8 @@ export function Lanes({ doc, run, words, filter }: { doc: Doc; run: Row | undefi
   return <section class="card lanes wide" aria-label="Over time" ref={lanes}>
     <div class="tools"><h2>Over time</h2>
       <span class="seg" role="group" aria-label="Rows">{(["steps", "samples", "tasks"] as const).map((each) => <button aria-pressed={by === each} onClick={() => setBy(each)}>{each}</button>)}</span>
-      <ul class="legend" aria-label="What the hatches mean">{kKinds.filter(([kind]) => kinds.has(kind)).map(([kind, word]) => <li><span class={`key k k-${kind}`} aria-hidden="true" />{word}</li>)}</ul></div>
+      <ul class="legend" aria-label="What the hatches mean">{kKinds.filter(([kind]) => kinds.has(kind)).map(([kind, word]) => <li><span class={`key k k-${kind}`} aria-hidden="true" />{word}</li>)}</ul>
+      {isLong && <span class="seg zoom" role="group" aria-label="Time">{[false, true].map((each) => <button aria-pressed={last === each} onClick={() => setLast(each)}>{each ? "last 30 min" : "whole run"}</button>)}</span>}</div>
     <div class="grid" role="table" aria-label="Steps and tasks over time">
       <div class="th" role="row"><div role="columnheader">name</div><div role="columnheader">done</div><div role="columnheader">time</div><div role="columnheader">time went to</div><div role="columnheader" class="c-mem">memory</div>
         <div role="columnheader" class="axiscell" ref={axis} aria-label="time of the day"><Axis doc={doc} span={span} width={width} /></div></div>
