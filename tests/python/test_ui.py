@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pages
 from browser import CHROMIUM, Browser
-from support import TempDir, run_python, wait_until
+from support import TRACERD, TempDir, run_python, wait_until
 
 try:
     import starlette  # noqa: F401
@@ -396,6 +396,57 @@ class Command(TempDir):
         process.send_signal(signal.SIGTERM)
         process.wait(20)
         self.assertEqual(self.begin(str(RECORDING), "--socket", str(self.folder / "ui.sock"))[1], first)
+
+    @unittest.skipUnless(uvicorn and CHROMIUM, "there is no uvicorn or chromium")
+    def test_a_service(self):
+        """What runs is drawn within two seconds; the service ends, comes back, and the page is whole again."""
+        import tracer
+
+        if not tracer.check():
+            self.skipTest("needs the right to trace")
+        config, place = self.folder / "tracerd.toml", str(self.folder / "tracer.sock")
+        config.write_text("schema = 1\n")
+
+        def service():
+            begun = subprocess.Popen([TRACERD, "serve", "--foreground", "--config", str(config), "--socket", place], stderr=subprocess.DEVNULL)
+            self.addCleanup(begun.wait)
+            self.addCleanup(begun.kill)
+            wait_until(lambda: socket.socket(socket.AF_UNIX).connect_ex(place) == 0, "the service")
+            return begun
+
+        serving = service()
+        began = time.monotonic()
+        _, address = self.begin(place, "--port", "0")
+        browser = Browser(1440, 900)
+        self.addCleanup(browser.close)
+        browser.open(address)
+        print("page after", round(time.monotonic() - began, 2), "s", file=sys.stderr)
+
+        def texts():
+            return browser.run("document.querySelector('main').innerText")
+
+        def work(name):
+            session = tracer.connect(place)
+            self.addCleanup(session.close)
+            worker = subprocess.Popen(["sleep", "60"])
+            self.addCleanup(worker.wait)
+            self.addCleanup(worker.kill)
+            session.announce(pid=worker.pid, context={"engine": "snakemake", "pipeline": "work", "run": name, "run_id": name, "step": "align",
+                                                      "task": "align (S1)", "task_id": "1"})
+
+        began = time.monotonic()
+        work("first")
+        wait_until(lambda: "work first" in texts(), "the run")
+        self.assertLess(time.monotonic() - began, 4)
+        browser.run("[...document.querySelectorAll('main a')].find((link) => link.textContent === 'work first').click()")
+        wait_until(lambda: "1 running" in texts().replace("\n", " "), "the task")
+        serving.kill()
+        serving.wait()
+        wait_until(lambda: "disconnected" in browser.run("document.querySelector('header').innerText"), "its end")
+        service()
+        work("second")
+        browser.run("location.hash = '#/runs'")
+        wait_until(lambda: "work second" in texts() and "live" in browser.run("document.querySelector('header').innerText"), "the service is back")
 
     def test_wrong_uses(self):
         for arguments, words in ((["/nowhere.tracer"], "there is no source"), (["--export", "x.html"], "names? one|name one"), ([str(RECORDING), "--base-path", "x"], "begin it with /")):
