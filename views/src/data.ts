@@ -87,7 +87,7 @@ export function follow(tell: (told: Told) => void): { choose: (source: string) =
       // A burst is drawn once.
       due = window.setTimeout(() => { due = 0; say({ doc: rows.doc(info), link: "live" }); }, 100);
     };
-    changes.addEventListener("lost", () => say({ link: "lost" }));
+    changes.addEventListener("lost", (event: MessageEvent<string>) => say({ link: "lost", error: (JSON.parse(event.data) as { error: string }).error }));
     changes.onerror = () => {
       say({ link: "lost" });
       // A browser tries again by itself, but not after an answer that is an error.

@@ -23,10 +23,10 @@ from ._page import document_of
 __all__ = ["FIELDS", "Shown", "of_key", "shown_of"]
 
 # Of the state: what the page draws.
-FIELDS = ("state", "run_key", "task_key", "in", "pipeline", "run", "step", "sample", "attempt", "engine", "task_id", "tool", "start_ns",
+FIELDS = ("state", "run_key", "task_key", "in", "pipeline", "run", "step", "sample", "attempt", "engine", "task_id", "start_ns",
           "first_start_ns", "last_end_ns", "submitted_ns", "outcome", "expected", "processes", "tasks", "living", "failed", "wall_ns",
-          "cpu_ns", "cpu_utilization", "memory_bytes", "read_bytes", "written_bytes", "queued_ns", "time", "waits_for", "critical_path",
-          "without_task_ns", "requested", "bound_by", "bound_share", "name")
+          "cpu_ns", "cpu_utilization", "memory_bytes", "read_bytes", "written_bytes", "queued_ns", "time", "waits_for",
+          "requested", "bound_by", "bound_share", "name")
 _LISTED_PROCESSES = 200
 # In one file: those are looked at first.
 _MOST_TASKS_WITH_PROCESSES = 200

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import errno
 import hashlib
 import os
 import secrets
+import signal
 import socket
 import stat
 import sys
@@ -94,6 +96,10 @@ def _serve(shown: list[Shown], options: argparse.Namespace) -> int:
         print(f"{where}{options.base_path.rstrip('/')}/?token={token}", flush=True)
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", timeout_graceful_shutdown=1, limit_concurrency=128,
                                                server_header=False, date_header=False, proxy_headers=False, ws="none"))
+        # uvicorn would end by the signal, and leave the socket.
+        setattr(server, "capture_signals", contextlib.nullcontext)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda *_: setattr(server, "should_exit", True))
         server.run(sockets=[listening])
         return 0
     finally:
