@@ -163,6 +163,10 @@ def of_command(words: list[str], past: Sequence[str] = ()) -> int:
                                              labels=None, record=None) as session:
         follower = threading.Thread(target=command.follow, args=(session,), name="tracer-top-command")
         follower.start()
+        # One that can't be executed needs no screen.
+        follower.join(_LOOK_S)
+        if command.problem is not None:
+            raise command.problem
         signs = signs_of_locale()
         about = About("live", signs, _wall_offset_ns(), notes=_notes_of(session))
         view = View(session, fields=FIELDS, clock=boot_clock_ns)

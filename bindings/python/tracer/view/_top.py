@@ -24,6 +24,7 @@ __all__ = ["Top"]
 _PERIOD_S = 1.0
 _STYLES = {name: Style.parse(name) for name in ("bold", "dim", "reverse", "red", "yellow", "green", "blue", "magenta", "cyan")}
 _STYLES[""] = Style()
+_COLORLESS = {name: style if name in ("bold", "dim", "reverse") else Style() for name, style in _STYLES.items()}
 
 
 class _Drawn(Widget, can_focus=True):
@@ -46,7 +47,8 @@ class _Drawn(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         line = self._lines[y] if y < len(self._lines) else []
-        return Strip([Segment(text, _STYLES[style]) for text, style in line])
+        styles = _COLORLESS if self.app.no_color else _STYLES
+        return Strip([Segment(text, styles[style]) for text, style in line])
 
 
 class Top(App[int]):
