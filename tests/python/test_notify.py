@@ -15,7 +15,7 @@ from recordings import DEADLINE_SECONDS
 from support import ROOT, TempDir, begin_service, needs_tracing, wait_until
 from tracer.view._model import View
 from tracer.view._notify import Deliverer, Idle, Message, Sent, Wanted, follow, messages_of, to_command, to_webhook
-from view_states import S, T0, Fixed, finding_of, pipeline, run_of, task_of
+from view_states import S, T0, Fixed, finding_of, pipeline, run_of
 
 NOTIFY = [sys.executable, "-m", "tracer", "notify"]
 FAILURES = str(ROOT / "tests/data/recordings/failures.tracer")

@@ -9,10 +9,9 @@ import subprocess
 import sys
 import time
 import unittest
-from pathlib import Path
 
 import tracer
-from recordings import DEADLINE_SECONDS, TestCase
+from recordings import DEADLINE_SECONDS, TRACERD, TestCase
 from rich.cells import cell_len
 from support import ROOT, TempDir, begin_service, needs_tracing, run_python, wait_until
 from tracer.view._model import Service, View, boot_clock_ns
@@ -256,7 +255,8 @@ class OfRecordings(TestCase):
         recording = tracer.read(RECORDINGS / "nextflow-24.tracer")
         view = View(recording)
         view.refresh()
-        printed = recording.report.text("task")
+        printed = subprocess.run([TRACERD, "report", "--by", "task", recording.path], capture_output=True, text=True, check=True,
+                                 env=os.environ | {"LC_ALL": "C.UTF-8"}, timeout=DEADLINE_SECONDS).stdout
         for rows in view.index.tasks_of.values():
             for row in rows:
                 for figure in ("wall_ns", "memory_bytes", "cpu_utilization"):
