@@ -149,8 +149,20 @@ class Screens(unittest.TestCase):
         self.assertIn("tracer top needs 60 columns and 12 lines", lines[0])
         self.assertEqual({cell_len(line) for line in lines}, {50})
 
+    def test_what_is_blank_is_said_whole(self):
+        note = "blank: where time went, files, network; sums are lower bounds, as CAP_BPF is missing. use sudo, or setcap cap_bpf+ep"
+        for width, height in SIZES[:3]:
+            lines = shown(view_of(pipeline()), width, height, notes=(note,))
+            self.assertIn(note, re.sub(" +", " ", " ".join(lines[:8])))
+
     def test_nothing_has_run(self):
         self.assertIn("nothing has run yet", "\n".join(shown(view_of(Fixed()))))
+
+    def test_tasks_whose_rows_were_not_kept_are_over(self):
+        lines = shown(view_of(Fixed([run_of(tasks=700)], [step_of("1", "A", expected=900) | {"tasks": 700}], [
+            task_of("11", "a", "A"), task_of("12", "b", "A", state="running", living=1)], dropped=698)))
+        self.assertIn("699/900 tasks  ✓ 1 done  ▶ 1 running  698 over and not kept", lines[2])
+        self.assertRegex("\n".join(lines), r"▾ A +699/900 ")
 
     def test_losses_are_in_the_title(self):
         self.assertIn("lost: 12", shown(view_of(Fixed([run_of()], lost={"ring_full": 12})))[0])
@@ -442,6 +454,11 @@ class OfACommand(TempDir):
         status, written = in_terminal([*TOP, "--", "no-such-command-at-all"])
         self.assertEqual(status, 127, written)
 
+    def test_without_rights_it_says_what_is_blank(self):
+        status, written = in_terminal([*TOP, "--", "sh", "-c", "sleep 3; exit 5"], size=(120, 36), env={"TRACER_SOURCE": "proc"})
+        self.assertEqual(status, 5, written[-3000:])
+        self.assertIn("blank: where time went, files, network; sums are lower bounds", written)
+
     def test_it_goes_on_when_the_view_is_left(self):
         status, written = in_terminal([*TOP, "--", "sh", "-c", "echo before; sleep 4; echo after; exit 3"], ["q"], until="before")
         self.assertEqual(status, 3, written[-3000:])
@@ -476,6 +493,25 @@ class OfAService(TempDir):
         wait_until(lambda: re.search(r"align \(S1\) +✗ failed", whole()), "it has failed")
         self.assertIn("Needs attention", whole())
         self.assertIn("1/3 tasks", whole())
+
+    def test_a_service_that_is_killed_and_back(self):
+        ends = []
+        place = begin_service(self.folder, ends.append)
+        service = Service(place)
+        self.addCleanup(service.close)
+        view = View(service, fields=FIELDS, clock=boot_clock_ns)
+        with tracer.connect(place) as session:
+            session.submit({"engine": "snakemake", "run_id": "r1", "task": "before", "task_id": "7"})
+            wait_until(lambda: (view.refresh(), "before" in "\n".join(shown(view)))[1], "it is queued")
+        ends.pop()()
+        wait_until(lambda: (view.refresh(), view.problem is not None)[1], "nobody answers")
+        lines = shown(view)
+        self.assertIn("no answer", lines[0])
+        self.assertIn("before", "\n".join(lines))
+        begin_service(self.folder, self.addCleanup)
+        wait_until(lambda: (view.refresh(), view.problem is None)[1], "it answers again")
+        # It has forgotten what waited.
+        self.assertNotIn("before", "\n".join(shown(view)))
 
     def test_first_row_is_there_in_time(self):
         place = begin_service(self.folder, self.addCleanup)

@@ -159,7 +159,7 @@ def past_runs(index: Index) -> list[PastRun]:
     for run in index.runs:
         if index.status[run["id"]] != "done" or "first_start_ns" not in run or "last_end_ns" not in run:
             continue
-        rows = _tasks_of(run, index)
+        rows = index.tasks_of_run(run)
         tasks = tuple((row["step"], start_of(row), row["last_end_ns"]) for row in rows
                       if index.status[row["id"]] == "done" and "last_end_ns" in row and start_of(row) and "step" in row)
         found.append(PastRun(run.get("pipeline", ""), run["first_start_ns"], run["last_end_ns"], tasks, _samples(rows)))
@@ -168,15 +168,11 @@ def past_runs(index: Index) -> list[PastRun]:
 
 def present_run(run: Row, index: Index, now_ns: int) -> PresentRun:
     """One that lives."""
-    rows = _tasks_of(run, index)
+    rows = index.tasks_of_run(run)
     tasks = tuple((row["step"], start_of(row), row.get("last_end_ns", now_ns) if index.status[row["id"]] in OVER else None)
                   for row in rows if "step" in row and has_begun(row) and start_of(row))
     expected = {step["name"]: int(step["expected"]) for step in index.steps_of.get(run["id"], ()) if "expected" in step}
     return PresentRun(run.get("pipeline", ""), now_ns, tasks, expected, _samples(rows))
-
-
-def _tasks_of(run: Row, index: Index) -> list[Row]:
-    return [row for key, rows in index.tasks_of.items() if key[0] == run["id"] for row in rows]
 
 
 def _samples(rows: Iterable[Row]) -> int:

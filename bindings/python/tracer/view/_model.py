@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -116,15 +116,23 @@ class Index:
     def of_step(self, step: Row) -> list[Row]:
         return self.tasks_of.get((step.get("in", ""), step.get("step", step["name"])), [])
 
-    def done_of(self, tasks: Iterable[Row]) -> int:
-        return sum(self.status[each["id"]] in OVER for each in tasks)
+    def count_of(self, row: Row, tasks: Sequence[Row]) -> int:
+        """How many tasks a run or step has, also those whose rows were not kept."""
+        return max(int(row.get("tasks", row.get("tasks_at_least", 0))), len(tasks))
+
+    def done_of(self, row: Row, tasks: Sequence[Row]) -> int:
+        """How many of them are over: rows that were not kept are of such."""
+        return self.count_of(row, tasks) - sum(self.status[each["id"]] not in OVER for each in tasks)
+
+    def tasks_of_run(self, run: Row) -> list[Row]:
+        return [task for key, tasks in self.tasks_of.items() if key[0] == run["id"] for task in tasks]
 
     def expected_of(self, run: Row | None) -> int | None:
         """How many tasks a run, or all, will have, as far as engines have said; None: no engine has."""
         steps = [each for key, below in self.steps_of.items() if run is None or key == run["id"] for each in below]
         if not any("expected" in each for each in steps):
             return None
-        return sum(max(int(each.get("expected", 0)), len(self.of_step(each))) for each in steps)
+        return sum(max(int(each.get("expected", 0)), self.count_of(each, self.of_step(each))) for each in steps)
 
 
 class View:

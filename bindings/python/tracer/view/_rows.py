@@ -219,12 +219,11 @@ def _cells(node: Node, view: View, columns: Mapping[str, Column], signs: Signs) 
             cells["memory"] = (figure_text(row, "memory_bytes", signs) if "memory_bytes" in row.get("requested", {}) else "", "")
             return cells
     else:
-        tasks = index.of_step(row) if node.level == "step" else [
-            each for key, below in index.tasks_of.items() if key[0] == node.id for each in below]
-        expected = max(row.get("expected", 0), len(tasks)) if node.level == "step" else index.expected_of(row) or len(tasks)
+        tasks = index.of_step(row) if node.level == "step" else index.tasks_of_run(row)
+        expected = max(row.get("expected", 0) if node.level == "step" else index.expected_of(row) or 0, index.count_of(row, tasks))
         status = index.status.get(node.id, "") if node.level == "run" else ""
         if expected:
-            cells["done"] = (f"{index.done_of(tasks)}/{expected}", "")
+            cells["done"] = (f"{index.done_of(row, tasks)}/{expected}", "")
         else:
             cells["done"] = _status(status, wide, signs)
         if not has_begun(row):

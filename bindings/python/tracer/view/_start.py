@@ -32,7 +32,7 @@ from ._top import Top
 __all__ = ["of_command", "of_files", "of_service"]
 
 # What rows and panels show.
-FIELDS = ("pipeline", "sample", "run", "expected", "processes", "living", "failed", "wall_ns", "cpu_ns", "cpu_utilization", "parallelism",
+FIELDS = ("pipeline", "sample", "run", "tasks", "expected", "processes", "living", "failed", "wall_ns", "cpu_ns", "cpu_utilization", "parallelism",
           "memory_bytes", "read_bytes", "written_bytes", "network_received_bytes", "network_sent_bytes", "queued_ns", "time",
           "waits_for", "requested")
 # Of a command's output; its last line is the status.
