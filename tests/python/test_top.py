@@ -363,6 +363,13 @@ class Keys(unittest.IsolatedAsyncioTestCase):
         await pilot.pause(0.2)
         self.assertEqual({cell_len(line) for line in self.lines(app)}, {80})
 
+    async def test_what_can_not_be_shown_ends_it(self):
+        source = pipeline()
+        app, pilot = await self.begin(source)
+        source.raises = tracer.RecordingError("the file is gone", "find it")
+        await pilot.pause(0.3)
+        self.assertEqual((app.return_value, str(app.failed.problems[0].what)), (1, "the file is gone"))
+
     async def test_it_ends_with_its_command(self):
         app, pilot = await self.begin(pipeline(), ended=lambda: 0)
         await pilot.pause(0.3)
@@ -415,8 +422,13 @@ class Commands(TempDir):
         self.assertEqual(status, 2, written)
         self.assertIn("nothing can be shown of this host: ", written)
         self.assertIn("Fix: ", written)
-        without = "import sys; sys.modules['textual'] = None; import os; os.isatty = lambda fd: True; from tracer.__main__ import main; sys.exit(main(['top']))"
-        done = run_python(without)
+        done = run_python("""
+            import os, sys
+            sys.modules["textual"] = None
+            os.isatty = lambda fd: True
+            from tracer.__main__ import main
+            sys.exit(main(["top"]))
+        """)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("pip install 'libtracer[ui]'", done.stderr)
 

@@ -85,7 +85,7 @@ def of_service(socket: str | None, past: Sequence[str] = ()) -> int:
         view = View(service, fields=FIELDS, clock=boot_clock_ns)
         earlier = _Past(past)
         return Top(view, About("live", signs_of_locale(), _wall_offset_ns(), notes=notes),
-                   about_now=lambda about: replace(about, expected_end=earlier.look(view))).run() or 0
+                   about_now=lambda about: replace(about, expected_end=earlier.look(view))).show()
     finally:
         service.close()
 
@@ -104,7 +104,7 @@ def of_files(files: list[str]) -> int:
         paths = {run["run_key"]: run["critical_path"] for run in report["runs"] if "critical_path" in run}
         return replace(about, verdict=report.get("verdict", ""), paths=paths)
 
-    return Top(view, about, is_live=False, about_now=with_report).run() or 0
+    return Top(view, about, is_live=False, about_now=with_report).show()
 
 
 class _Command:
@@ -171,7 +171,7 @@ def of_command(words: list[str], past: Sequence[str] = ()) -> int:
         about = About("live", signs, _wall_offset_ns(), notes=_notes_of(session))
         view = View(session, fields=FIELDS, clock=boot_clock_ns)
         Top(view, about, interrupt=command.interrupt, ended=lambda: None if follower.is_alive() else 0,
-            about_now=lambda about: replace(about, status=command.last_line(), expected_end=earlier.look(view))).run()
+            about_now=lambda about: replace(about, status=command.last_line(), expected_end=earlier.look(view))).show()
         # The terminal sends Ctrl-C to the command as well, which decides.
         signal.signal(signal.SIGINT, lambda *_: None)
         shown = 0

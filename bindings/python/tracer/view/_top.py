@@ -16,6 +16,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from .._errors import TracerError
 from ._model import View
 from ._screen import SORTS, About, Choices, Frame, Line, Node, frame_of
 
@@ -71,6 +72,15 @@ class Top(App[int]):
         self._frame = Frame([], [], 1)
         self._drawn = _Drawn()
         self._wake = asyncio.Event()
+        self.failed: TracerError | None = None
+        """Why it has ended by itself."""
+
+    def show(self) -> int:
+        """On the terminal, until it is left. Raises what has ended it."""
+        status = self.run() or 0
+        if self.failed is not None:
+            raise self.failed
+        return status
 
     def compose(self) -> ComposeResult:
         yield self._drawn
@@ -83,8 +93,13 @@ class Top(App[int]):
     async def _follow(self) -> None:
         while True:
             if not self.choices.paused:
-                await asyncio.to_thread(self.view.refresh)
-                self.about = await asyncio.to_thread(self._about_now, self.about)
+                try:
+                    await asyncio.to_thread(self.view.refresh)
+                    self.about = await asyncio.to_thread(self._about_now, self.about)
+                except TracerError as error:
+                    self.failed = error
+                    self.exit(1)
+                    return
                 if self._is_live:
                     self.about = replace(self.about, now=time.strftime("%H:%M:%S"))
                 self.draw()
