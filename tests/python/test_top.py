@@ -176,6 +176,18 @@ class Screens(unittest.TestCase):
                      "limit 8.0 GiB", "try: ask for more memory"):
             self.assertIn(text, lines)
 
+    def test_what_a_source_says_of_why(self):
+        source = pipeline()
+        source.why = lambda key: {"critical_path": PATHS[f"{1:016x}"], "neighbors": [{"name": "other\x1b[2J", "together_ns": 5 * S}],
+                                  "largest": [{"tool": "bwa mem", "pid": 7, "cpu_ns": 9 * S}]}
+        view = View(source)
+        view.key = f"{1:016x}"
+        view.refresh()
+        lines = "\n".join(shown(view, 120, 80, choices=Choices(panel="why", cursor="1")))
+        for text in ("critical path, by files: from 3.3 min to 5.0 min", "ran at the same time", r"other\x1b[2J  together 5.0 s",
+                     "bwa mem, pid 7  CPU 9.0 s"):
+            self.assertIn(text, lines)
+
     def test_findings_and_help(self):
         lines = "\n".join(shown(view_of(pipeline()), choices=Choices(panel="findings")))
         self.assertLess(lines.index("error: SAMTOOLS"), lines.index("warning: ALIGN (S2)"))

@@ -26,6 +26,9 @@ _TABLES = ("runs", "steps", "tasks")
 _MOST_ROWS = 100_000
 # A reply has at most 1 MiB: this is more than any source keeps.
 _MOST_REPLIES = 1000
+# It costs more than rows do.
+_WHY_S = 5.0
+_MOST_SAID = 8
 _STANDS_STILL = ("stalled", "deadlocked_pipe")
 _SEVERITIES = ("error", "warning", "note")
 OVER = ("done", "cached", "failed", "withdrawn", "expired", "aborted")
@@ -151,12 +154,13 @@ class View:
         self._findings: dict[str, Row] = {}
         self._since: str | None = None
         self._left_out = 0
+        self._said: dict[str, tuple[float, dict[str, Any]]] = {}
         self._counts: Mapping[str, Any] = {}
         self.index = Index()
         self.problem: TracerError | None = None
         """Why the last refresh() has brought nothing; rows are those of before."""
         self.key: str | None = None
-        """Of a run or task whose processes, files and peers are wanted, too."""
+        """Of a run or task whose processes, files and peers are wanted, too, and what `why` says of it."""
         self.detail: dict[str, Any] = {}
         """These, of `key`."""
         self.usual: Mapping[str, float] = {}
@@ -172,6 +176,8 @@ class View:
                 if not reply["more"]:
                     break
             detail = self._source.state(None, ["counts"], self.key, []) if self.key else {}
+            if self.key and (said := self.why(self.key)):
+                detail["why"] = said
             changed |= detail != self.detail
             self.detail = detail
         except ServiceError as error:
@@ -184,6 +190,17 @@ class View:
             self._bound()
             self.index = self._index()
         return changed
+
+    def why(self, key: str) -> dict[str, Any]:
+        """What the source says of why a run or task takes so long, some seconds old at most; empty: it says nothing."""
+        ask = getattr(self._source, "why", None)
+        if ask is None:
+            return {}
+        when, said = self._said.get(key, (-_WHY_S, {}))
+        if time.monotonic() - when >= _WHY_S:
+            said = ask(key) or {}
+            self._said = {**dict(list(self._said.items())[-_MOST_SAID:]), key: (time.monotonic(), said)}
+        return said
 
     def now_ns(self) -> int:
         """By the boot clock."""

@@ -71,6 +71,13 @@ class _Past:
         return "" if expected is None else expected.text()
 
 
+def _live(about: About, view: View, earlier: _Past) -> About:
+    """What has changed besides rows."""
+    living = [each["run_key"] for each in view.index.runs if each.get("state") == "running" and "run_key" in each]
+    said = {key: view.why(key).get("critical_path") for key in living[:1]}
+    return replace(about, expected_end=earlier.look(view), paths={key: path for key, path in said.items() if path})
+
+
 def of_service(socket: str | None, past: Sequence[str] = ()) -> int:
     try:
         service = Service(socket)
@@ -85,7 +92,7 @@ def of_service(socket: str | None, past: Sequence[str] = ()) -> int:
         view = View(service, fields=FIELDS, clock=boot_clock_ns)
         earlier = _Past(past)
         return Top(view, About("live", signs_of_locale(), _wall_offset_ns(), notes=notes),
-                   about_now=lambda about: replace(about, expected_end=earlier.look(view))).show()
+                   about_now=lambda about: _live(about, view, earlier)).show()
     finally:
         service.close()
 
@@ -171,7 +178,7 @@ def of_command(words: list[str], past: Sequence[str] = ()) -> int:
         about = About("live", signs, _wall_offset_ns(), notes=_notes_of(session))
         view = View(session, fields=FIELDS, clock=boot_clock_ns)
         Top(view, about, interrupt=command.interrupt, ended=lambda: None if follower.is_alive() else 0,
-            about_now=lambda about: replace(about, status=command.last_line(), expected_end=earlier.look(view))).show()
+            about_now=lambda about: replace(_live(about, view, earlier), status=command.last_line())).show()
         # The terminal sends Ctrl-C to the command as well, which decides.
         signal.signal(signal.SIGINT, lambda *_: None)
         shown = 0
