@@ -236,7 +236,7 @@ class OfAService(TempDir):
         task = subprocess.Popen(["sh", "-c", "read line; kill -SEGV $$"], stdin=subprocess.PIPE)
         session.announce(pid=task.pid, context={"engine": "snakemake", "run_id": "r1", "task": "align (S1)", "task_id": "7"})
         task.communicate(b"\n")
-        wait_until(lambda: any(each["event"] == "finding" for each in hook.delivered), "a finding")
+        wait_until(lambda: any(each.get("finding", {}).get("pid") == task.pid for each in hook.delivered), "a finding about it")
         process.terminate()
         self.assertEqual(process.wait(DEADLINE_SECONDS), 0, process.stderr.read())
         process.stderr.close()

@@ -496,27 +496,27 @@ class OfAService(TempDir):
         service = Service(place)
         self.addCleanup(service.close)
         view = View(service, fields=FIELDS, clock=boot_clock_ns)
-        view.refresh()
-        self.assertIn("nothing has run yet", "\n".join(shown(view)))
         session = tracer.connect(place)
         self.addCleanup(session.close)
-        context = {"engine": "snakemake", "run_id": "r1", "pipeline": "Snakefile", "step": "align", "task": "align (S1)", "task_id": "7"}
-        session.submit({key: context[key] for key in ("engine", "run_id", "pipeline")}, expected={"align": 3})
+        context = {"engine": "snakemake", "run_id": "r1", "pipeline": "TopTest", "step": "top_align", "task": "top_align (S1)",
+                   "task_id": "7"}
+        session.submit({key: context[key] for key in ("engine", "run_id", "pipeline")}, expected={"top_align": 3})
         session.submit(context, requested={"millicpus": 2000, "memory_bytes": 1 << 30})
 
         def whole():
+            """Others may run pipelines on this host meanwhile."""
             view.refresh()
-            return "\n".join(shown(view))
+            return "\n".join(shown(view, choices=Choices(filter="top_align")))
 
-        wait_until(lambda: re.search(r"align \(S1\) +○ queued +waits for [\d.]+ m?s +- of 1\.0 GiB", whole()), "it is queued")
-        self.assertIn("0/3 tasks", whole())
+        wait_until(lambda: re.search(r"top_align \(S1\) +○ queued +waits for [\d.]+ m?s +- of 1\.0 GiB", whole()), "it is queued")
+        self.assertRegex(whole(), r"▾ top_align +0/3 ")
         task = subprocess.Popen(["sh", "-c", "read line; false; exit 3"], stdin=subprocess.PIPE)
         session.announce(pid=task.pid, context=context)
-        wait_until(lambda: re.search(r"align \(S1\) +▶ running", whole()), "it runs")
+        wait_until(lambda: re.search(r"top_align \(S1\) +▶ running", whole()), "it runs")
         task.communicate(b"\n")
-        wait_until(lambda: re.search(r"align \(S1\) +✗ failed", whole()), "it has failed")
+        wait_until(lambda: re.search(r"top_align \(S1\) +✗ failed", whole()), "it has failed")
         self.assertIn("Needs attention", whole())
-        self.assertIn("1/3 tasks", whole())
+        self.assertRegex(whole(), r"▾ top_align +1/3 ")
 
     def test_a_service_that_is_killed_and_back(self):
         ends = []
@@ -525,22 +525,24 @@ class OfAService(TempDir):
         self.addCleanup(service.close)
         view = View(service, fields=FIELDS, clock=boot_clock_ns)
         with tracer.connect(place) as session:
-            session.submit({"engine": "snakemake", "run_id": "r1", "task": "before", "task_id": "7"})
-            wait_until(lambda: (view.refresh(), "before" in "\n".join(shown(view)))[1], "it is queued")
+            session.submit({"engine": "snakemake", "run_id": "r1", "task": "top waits", "task_id": "7"})
+            wait_until(lambda: (view.refresh(), "top waits" in "\n".join(shown(view)))[1], "it is queued")
         ends.pop()()
         wait_until(lambda: (view.refresh(), view.problem is not None)[1], "nobody answers")
         lines = shown(view)
         self.assertIn("no answer", lines[0])
-        self.assertIn("before", "\n".join(lines))
+        self.assertIn("top waits", "\n".join(lines))
         begin_service(self.folder, self.addCleanup)
         wait_until(lambda: (view.refresh(), view.problem is None)[1], "it answers again")
         # It has forgotten what waited.
-        self.assertNotIn("before", "\n".join(shown(view)))
+        self.assertNotIn("top waits", "\n".join(shown(view)))
 
     def test_first_row_is_there_in_time(self):
         place = begin_service(self.folder, self.addCleanup)
+        with tracer.connect(place) as session:
+            session.submit({"engine": "snakemake", "run_id": "r1", "task": "top waits", "task_id": "7"})
         begin = time.monotonic()
-        in_terminal([*TOP, "--socket", place], ["q"], until="nothing has run yet")
+        in_terminal([*TOP, "--socket", place], ["q"], until="top waits")
         # Measured where nothing else runs: 0.9 s. Here others do.
         self.assertLess(time.monotonic() - begin, 15)
 
