@@ -158,6 +158,12 @@ class Screens(unittest.TestCase):
     def test_nothing_has_run(self):
         self.assertIn("nothing has run yet", "\n".join(shown(view_of(Fixed()))))
 
+    def test_before_the_first_answer(self):
+        for width, height in SIZES:
+            lines = shown(View(Fixed()), width, height)
+            self.assertIn("looking for what runs", lines[1])
+            self.assertEqual({cell_len(line) for line in lines}, {width})
+
     def test_tasks_whose_rows_were_not_kept_are_over(self):
         lines = shown(view_of(Fixed([run_of(tasks=700)], [step_of("1", "A", expected=900) | {"tasks": 700}], [
             task_of("11", "a", "A"), task_of("12", "b", "A", state="running", living=1)], dropped=698)))
@@ -341,6 +347,13 @@ class Keys(unittest.IsolatedAsyncioTestCase):
         self.assertNotIn("ALIGN (S1)  ", "\n".join(self.lines(app)[9:]))
         await pilot.press("q")
         self.assertEqual(app.return_value, 0)
+
+    async def test_a_command_without_tasks_has_its_processes_below_it(self):
+        detail = {"processes": [{"pid": 7, "tool": "gzip", "start_ns": T0, "begin_ns": T0, "time_ns": T0 + 5 * S, "cpu_ns": 4 * S}]}
+        app, pilot = await self.begin(Fixed([run_of(name="sh -c")], detail=detail))
+        await pilot.pause(0.5)
+        self.assertEqual([node.level for node in app._frame.nodes], ["run", "process"])
+        self.assertRegex("\n".join(self.lines(app)), r"gzip +pid 7 +5\.0 s  CPU 4\.0 s")
 
     async def test_filter_sort_pause(self):
         source = pipeline()

@@ -109,7 +109,7 @@ class Index:
     about: Mapping[str, list[Row]] = field(default_factory=dict)
     """Findings of a task, and those of a run that are of no task, by its key."""
     counts: Mapping[str, Any] = field(default_factory=dict)
-    tasks: Mapping[str, int] = field(default_factory=dict)
+    tasks: Counter[str] = field(default_factory=Counter)
     """How many rows of tasks have each status."""
     has_requests: bool = False
     """It is known of a task what was requested for it."""

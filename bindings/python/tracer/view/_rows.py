@@ -90,14 +90,18 @@ def nodes_of(view: View, choices: Choices) -> list[Node]:
     def is_open(identity: str, otherwise: bool) -> bool:
         return choices.toggled.get(identity, otherwise) or bool(wanted)
 
+    def add_processes(identity: str, key: str | None, depth: int) -> None:
+        if key is not None and view.key == key:
+            for process in view.detail.get("processes", ()):
+                nodes.append(Node("process", depth, f"{identity}/{process['pid']}", process))
+
     def add_task(task: Row, depth: int) -> None:
         identity = task["id"]
         living = index.status[identity] in ("running", "stalled")
         opened = living and choices.toggled.get(identity, False)
         nodes.append(Node("task", depth, identity, task, opened if living else None))
-        if opened and view.key == task.get("task_key"):
-            for process in view.detail.get("processes", ()):
-                nodes.append(Node("process", depth + 1, f"{identity}/{process['pid']}", process))
+        if opened:
+            add_processes(identity, task.get("task_key"), depth + 1)
 
     def add_tasks(tasks: list[Row], depth: int, parent: str) -> None:
         if choices.sort != "start":
@@ -141,10 +145,14 @@ def nodes_of(view: View, choices: Choices) -> list[Node]:
     for run in index.runs:
         before = len(nodes)
         below = run["id"] in index.steps_of or (run["id"], "") in index.tasks_of
-        opened = is_open(run["id"], run.get("state") == "running" or len(index.runs) == 1)
-        nodes.append(Node("run", 0, run["id"], run, opened if below else None))
-        if opened:
+        lives = run.get("state") == "running"
+        opened = is_open(run["id"], (lives and below) or len(index.runs) == 1)
+        # One without tasks, such as a command, has its processes below it.
+        nodes.append(Node("run", 0, run["id"], run, opened if below or lives else None))
+        if opened and below:
             add_steps(run["id"], 1)
+        elif opened and lives:
+            add_processes(run["id"], run.get("run_key"), 1)
         if wanted and len(nodes) == before + 1 and not _matches(run, index.status[run["id"]], wanted):
             nodes.pop()
     # Of no run.

@@ -102,6 +102,8 @@ def _headline(view: View, about: About) -> tuple[str, str]:
         return clean(f"{first.what}. {first.fix}", signs), "red"
     if about.verdict:
         return clean(about.verdict, signs), "bold"
+    if not view.index.counts:
+        return "looking for what runs", "dim"
     if not runs and not view.index.tasks:
         return "nothing has run yet: runs, steps and tasks appear here as they begin", ""
     living = [each for each in runs if each.get("state") == "running"]

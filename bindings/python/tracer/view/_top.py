@@ -103,6 +103,7 @@ class Top(App[int]):
                 if self._is_live:
                     self.about = replace(self.about, now=time.strftime("%H:%M:%S"))
                 self.draw()
+                self._want_detail()
             status = self._ended()
             if status is not None:
                 self.exit(status)
@@ -138,7 +139,8 @@ class Top(App[int]):
     def _want_detail(self) -> None:
         """Of a row whose processes are shown, or that is explained."""
         node = self._node()
-        wanted = self.choices.panel == "why" or (node is not None and node.level == "task" and node.open)
+        is_leaf = node is not None and (node.level == "task" or (node.level == "run" and not self.view.index.tasks_of_run(node.row)))
+        wanted = self.choices.panel == "why" or (is_leaf and node is not None and node.open)
         key = node.row.get("task_key" if node.level == "task" else "run_key") if node is not None and wanted and \
             node.level in ("task", "run") else None
         if node is not None and node.level == "process":
