@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from rich.cells import cell_len
 from support import ROOT, TempDir, begin_service, needs_tracing, run_python, wait_until
 from tracer.view._model import Service, View, boot_clock_ns
 from tracer.view._screen import About, Choices, frame_of, nodes_of
-from tracer.view._start import FIELDS
+from tracer.view._start import FIELDS, _Past
 from tracer.view._texts import ASCII, UTF8, clean, figure_text, letters_of
 from tracer.view._top import Top
 from view_states import PATHS, S, T0, Fixed, finding_of, pipeline, run_of, step_of, task_of, times
@@ -300,6 +301,25 @@ class OfRecordings(TestCase):
                 for width, height in SIZES:
                     lines = shown(view, width, height)
                     self.assertEqual({cell_len(line) for line in lines}, {width})
+
+
+class Past(TempDir):
+    def test_recordings_of_earlier_runs_say_what_is_usual(self):
+        for number in range(3):
+            shutil.copy(RECORDINGS / "nextflow-24.tracer", self.folder / f"{number}.tracer")
+        (self.folder / "no-recording.tracer").write_text("none")
+        step = "QC:ALIGN"
+        live = run_of(pipeline="main.nf") | {"run_key": "1" * 16}
+        view = view_of(Fixed([live], [step_of("1", step, expected=4)], [task_of("11", "a", step, sample="S1"),
+                                                                        task_of("12", "b", step, state="running", living=1)]))
+        past = _Past([str(self.folder)])
+        wait_until(lambda: past.look(view), "they are read")
+        self.assertRegex(past.look(view), r"^about [\d.]+ \S+ left \([\d.]+ \S+ to [\d.]+ \S+\)$")
+        recording = View(tracer.read(RECORDINGS / "nextflow-24.tracer"))
+        recording.refresh()
+        walls = [row["wall_ns"] for rows in recording.index.tasks_of.values() for row in rows if row["step"] == step]
+        self.assertTrue(min(walls) * 0.9 <= view.usual[step] <= max(walls) * 1.1, (view.usual, walls))
+        self.assertEqual(_Past([]).look(view), "")
 
 
 class Keys(unittest.IsolatedAsyncioTestCase):
