@@ -53,6 +53,15 @@ class ExpectedEnd(unittest.TestCase):
                 good = [(near, held) for near, held in trials if near >= 7 and held >= 8]
                 self.assertGreaterEqual(len(good), 19, trials)
 
+    def test_on_a_slower_machine(self):
+        chance, good = random.Random(7), 0
+        for _ in range(20):
+            past, run = [simulated(chance, 8) for _ in range(5)], simulated(chance, 8)
+            slow = PastRun("p", 0, 3 * run.end_ns, tuple((step, 3 * begin, 3 * end) for step, begin, end in run.tasks), 8)
+            half = slow.end_ns // 2
+            good += abs(expected_of(slow.at(half, {}), past).left_ns - half) <= 0.2 * slow.end_ns
+        self.assertGreaterEqual(good, 18)
+
     def test_silent_below_three_past_runs_and_of_other_pipelines(self):
         runs = [simulated(random.Random(seed), 4) for seed in range(4)]
         now = runs[3].at(runs[3].end_ns // 2, {})

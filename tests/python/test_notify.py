@@ -15,7 +15,7 @@ from recordings import DEADLINE_SECONDS
 from support import ROOT, TempDir, begin_service, needs_tracing, wait_until
 from tracer.view._model import View
 from tracer.view._notify import Deliverer, Idle, Message, Sent, Wanted, follow, messages_of, to_command, to_webhook
-from view_states import S, T0, Fixed, finding_of, pipeline, run_of, task_of
+from view_states import S, T0, Fixed, finding_of, pipeline, run_of
 
 NOTIFY = [sys.executable, "-m", "tracer", "notify"]
 FAILURES = str(ROOT / "tests/data/recordings/failures.tracer")
@@ -231,11 +231,12 @@ class OfAService(TempDir):
                                     "--state", str(self.folder / "sent.json")], stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.kill)
         wait_until(lambda: (self.folder / "sent.json").exists(), "it has looked")
-        environment = os.environ | {"TRACER_SOURCE": "service", "TRACER_SOCKET": place}
-        code = ("import subprocess, tracer\nwith tracer.session(pipeline='p', run='r1') as s:\n"
-                "  with s.task('align'): subprocess.run(['sh', '-c', 'kill -SEGV $$'])")
-        subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=DEADLINE_SECONDS)
-        wait_until(lambda: any(each["event"] == "finding" for each in hook.delivered), "a finding")
+        session = tracer.connect(place)
+        self.addCleanup(session.close)
+        task = subprocess.Popen(["sh", "-c", "read line; kill -SEGV $$"], stdin=subprocess.PIPE)
+        session.announce(pid=task.pid, context={"engine": "snakemake", "run_id": "r1", "task": "align (S1)", "task_id": "7"})
+        task.communicate(b"\n")
+        wait_until(lambda: any(each.get("finding", {}).get("pid") == task.pid for each in hook.delivered), "a finding about it")
         process.terminate()
         self.assertEqual(process.wait(DEADLINE_SECONDS), 0, process.stderr.read())
         process.stderr.close()

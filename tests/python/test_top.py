@@ -5,19 +5,19 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import time
 import unittest
-from pathlib import Path
 
 import tracer
-from recordings import DEADLINE_SECONDS, TestCase
+from recordings import DEADLINE_SECONDS, TRACERD, TestCase
 from rich.cells import cell_len
 from support import ROOT, TempDir, begin_service, needs_tracing, run_python, wait_until
 from tracer.view._model import Service, View, boot_clock_ns
 from tracer.view._screen import About, Choices, frame_of, nodes_of
-from tracer.view._start import FIELDS
+from tracer.view._start import FIELDS, _Past
 from tracer.view._texts import ASCII, UTF8, clean, figure_text, letters_of
 from tracer.view._top import Top
 from view_states import PATHS, S, T0, Fixed, finding_of, pipeline, run_of, step_of, task_of, times
@@ -150,8 +150,26 @@ class Screens(unittest.TestCase):
         self.assertIn("tracer top needs 60 columns and 12 lines", lines[0])
         self.assertEqual({cell_len(line) for line in lines}, {50})
 
+    def test_what_is_blank_is_said_whole(self):
+        note = "blank: where time went, files, network; sums are lower bounds, as CAP_BPF is missing. use sudo, or setcap cap_bpf+ep"
+        for width, height in SIZES[:3]:
+            lines = shown(view_of(pipeline()), width, height, notes=(note,))
+            self.assertIn(note, re.sub(" +", " ", " ".join(lines[:8])))
+
     def test_nothing_has_run(self):
         self.assertIn("nothing has run yet", "\n".join(shown(view_of(Fixed()))))
+
+    def test_before_the_first_answer(self):
+        for width, height in SIZES:
+            lines = shown(View(Fixed()), width, height)
+            self.assertIn("looking for what runs", lines[1])
+            self.assertEqual({cell_len(line) for line in lines}, {width})
+
+    def test_tasks_whose_rows_were_not_kept_are_over(self):
+        lines = shown(view_of(Fixed([run_of(tasks=700)], [step_of("1", "A", expected=900) | {"tasks": 700}], [
+            task_of("11", "a", "A"), task_of("12", "b", "A", state="running", living=1)], dropped=698)))
+        self.assertIn("699/900 tasks  ✓ 1 done  ▶ 1 running  698 over and not kept", lines[2])
+        self.assertRegex("\n".join(lines), r"▾ A +699/900 ")
 
     def test_losses_are_in_the_title(self):
         self.assertIn("lost: 12", shown(view_of(Fixed([run_of()], lost={"ring_full": 12})))[0])
@@ -163,6 +181,18 @@ class Screens(unittest.TestCase):
         for text in ("Why: ALIGN (S1)", "status failed, failed by its engine, elapsed 90.0 s, processes 1, of which 0 live",
                      "CPU             75 %  75.0 s", "disk            25 %  25.0 s", "was killed as memory had run out",
                      "limit 8.0 GiB", "try: ask for more memory"):
+            self.assertIn(text, lines)
+
+    def test_what_a_source_says_of_why(self):
+        source = pipeline()
+        source.why = lambda key: {"critical_path": PATHS[f"{1:016x}"], "neighbors": [{"name": "other\x1b[2J", "together_ns": 5 * S}],
+                                  "largest": [{"tool": "bwa mem", "pid": 7, "cpu_ns": 9 * S}]}
+        view = View(source)
+        view.key = f"{1:016x}"
+        view.refresh()
+        lines = "\n".join(shown(view, 120, 80, choices=Choices(panel="why", cursor="1")))
+        for text in ("critical path, by files: from 3.3 min to 5.0 min", "ran at the same time", r"other\x1b[2J  together 5.0 s",
+                     "bwa mem, pid 7  CPU 9.0 s"):
             self.assertIn(text, lines)
 
     def test_findings_and_help(self):
@@ -256,7 +286,8 @@ class OfRecordings(TestCase):
         recording = tracer.read(RECORDINGS / "nextflow-24.tracer")
         view = View(recording)
         view.refresh()
-        printed = recording.report.text("task")
+        printed = subprocess.run([TRACERD, "report", "--by", "task", recording.path], capture_output=True, text=True, check=True,
+                                 env=os.environ | {"LC_ALL": "C.UTF-8"}, timeout=DEADLINE_SECONDS).stdout
         for rows in view.index.tasks_of.values():
             for row in rows:
                 for figure in ("wall_ns", "memory_bytes", "cpu_utilization"):
@@ -270,6 +301,25 @@ class OfRecordings(TestCase):
                 for width, height in SIZES:
                     lines = shown(view, width, height)
                     self.assertEqual({cell_len(line) for line in lines}, {width})
+
+
+class Past(TempDir):
+    def test_recordings_of_earlier_runs_say_what_is_usual(self):
+        for number in range(3):
+            shutil.copy(RECORDINGS / "nextflow-24.tracer", self.folder / f"{number}.tracer")
+        (self.folder / "no-recording.tracer").write_text("none")
+        step = "QC:ALIGN"
+        live = run_of(pipeline="main.nf") | {"run_key": "1" * 16}
+        view = view_of(Fixed([live], [step_of("1", step, expected=4)], [task_of("11", "a", step, sample="S1"),
+                                                                        task_of("12", "b", step, state="running", living=1)]))
+        past = _Past([str(self.folder)])
+        wait_until(lambda: past.look(view), "they are read")
+        self.assertRegex(past.look(view), r"^about [\d.]+ \S+ left \([\d.]+ \S+ to [\d.]+ \S+\)$")
+        recording = View(tracer.read(RECORDINGS / "nextflow-24.tracer"))
+        recording.refresh()
+        walls = [row["wall_ns"] for rows in recording.index.tasks_of.values() for row in rows if row["step"] == step]
+        self.assertTrue(min(walls) * 0.9 <= view.usual[step] <= max(walls) * 1.1, (view.usual, walls))
+        self.assertEqual(_Past([]).look(view), "")
 
 
 class Keys(unittest.IsolatedAsyncioTestCase):
@@ -318,6 +368,13 @@ class Keys(unittest.IsolatedAsyncioTestCase):
         await pilot.press("q")
         self.assertEqual(app.return_value, 0)
 
+    async def test_a_command_without_tasks_has_its_processes_below_it(self):
+        detail = {"processes": [{"pid": 7, "tool": "gzip", "start_ns": T0, "begin_ns": T0, "time_ns": T0 + 5 * S, "cpu_ns": 4 * S}]}
+        app, pilot = await self.begin(Fixed([run_of(name="sh -c")], detail=detail))
+        await pilot.pause(0.5)
+        self.assertEqual([node.level for node in app._frame.nodes], ["run", "process"])
+        self.assertRegex("\n".join(self.lines(app)), r"gzip +pid 7 +5\.0 s  CPU 4\.0 s")
+
     async def test_filter_sort_pause(self):
         source = pipeline()
         app, pilot = await self.begin(source)
@@ -350,6 +407,13 @@ class Keys(unittest.IsolatedAsyncioTestCase):
         await pilot.resize_terminal(80, 24)
         await pilot.pause(0.2)
         self.assertEqual({cell_len(line) for line in self.lines(app)}, {80})
+
+    async def test_what_can_not_be_shown_ends_it(self):
+        source = pipeline()
+        app, pilot = await self.begin(source)
+        source.raises = tracer.RecordingError("the file is gone", "find it")
+        await pilot.pause(0.3)
+        self.assertEqual((app.return_value, str(app.failed.problems[0].what)), (1, "the file is gone"))
 
     async def test_it_ends_with_its_command(self):
         app, pilot = await self.begin(pipeline(), ended=lambda: 0)
@@ -403,8 +467,13 @@ class Commands(TempDir):
         self.assertEqual(status, 2, written)
         self.assertIn("nothing can be shown of this host: ", written)
         self.assertIn("Fix: ", written)
-        without = "import sys; sys.modules['textual'] = None; import os; os.isatty = lambda fd: True; from tracer.__main__ import main; sys.exit(main(['top']))"
-        done = run_python(without)
+        done = run_python("""
+            import os, sys
+            sys.modules["textual"] = None
+            os.isatty = lambda fd: True
+            from tracer.__main__ import main
+            sys.exit(main(["top"]))
+        """)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("pip install 'libtracer[ui]'", done.stderr)
 
@@ -414,7 +483,9 @@ class Commands(TempDir):
 
     def test_no_color(self):
         _, written = in_terminal([*TOP, str(RECORDINGS / "nextflow-24.tracer")], ["q"], (120, 36), {"NO_COLOR": "1"}, "QC:ALIGN")
-        self.assertFalse(re.search(r"\x1b\[(?:\d+;)*(?:3[1-7]|9[1-7]|38|48)[;m]", written))
+        styles = {number for each in re.findall(r"\x1b\[([\d;]*)m", written) for number in each.split(";")}
+        self.assertIn("1", styles)
+        self.assertFalse({each for each in styles if re.fullmatch("[349][0-8]|10[0-7]", each)}, styles)
 
     def test_nothing_heavy_is_imported_for_others(self):
         done = run_python("""
@@ -440,6 +511,11 @@ class OfACommand(TempDir):
         status, written = in_terminal([*TOP, "--", "no-such-command-at-all"])
         self.assertEqual(status, 127, written)
 
+    def test_without_rights_it_says_what_is_blank(self):
+        status, written = in_terminal([*TOP, "--", "sh", "-c", "sleep 3; exit 5"], size=(120, 36), env={"TRACER_SOURCE": "proc"})
+        self.assertEqual(status, 5, written[-3000:])
+        self.assertIn("blank: where time went, files, network; sums are lower bounds", written)
+
     def test_it_goes_on_when_the_view_is_left(self):
         status, written = in_terminal([*TOP, "--", "sh", "-c", "echo before; sleep 4; echo after; exit 3"], ["q"], until="before")
         self.assertEqual(status, 3, written[-3000:])
@@ -453,32 +529,53 @@ class OfAService(TempDir):
         service = Service(place)
         self.addCleanup(service.close)
         view = View(service, fields=FIELDS, clock=boot_clock_ns)
-        view.refresh()
-        self.assertIn("nothing has run yet", "\n".join(shown(view)))
         session = tracer.connect(place)
         self.addCleanup(session.close)
-        context = {"engine": "snakemake", "run_id": "r1", "pipeline": "Snakefile", "step": "align", "task": "align (S1)", "task_id": "7"}
-        session.submit({key: context[key] for key in ("engine", "run_id", "pipeline")}, expected={"align": 3})
+        context = {"engine": "snakemake", "run_id": "r1", "pipeline": "TopTest", "step": "top_align", "task": "top_align (S1)",
+                   "task_id": "7"}
+        session.submit({key: context[key] for key in ("engine", "run_id", "pipeline")}, expected={"top_align": 3})
         session.submit(context, requested={"millicpus": 2000, "memory_bytes": 1 << 30})
 
         def whole():
+            """Others may run pipelines on this host meanwhile."""
             view.refresh()
-            return "\n".join(shown(view))
+            return "\n".join(shown(view, choices=Choices(filter="top_align")))
 
-        wait_until(lambda: re.search(r"align \(S1\) +○ queued +waits for [\d.]+ m?s +- of 1\.0 GiB", whole()), "it is queued")
-        self.assertIn("0/3 tasks", whole())
+        wait_until(lambda: re.search(r"top_align \(S1\) +○ queued +waits for [\d.]+ m?s +- of 1\.0 GiB", whole()), "it is queued")
+        self.assertRegex(whole(), r"▾ top_align +0/3 ")
         task = subprocess.Popen(["sh", "-c", "read line; false; exit 3"], stdin=subprocess.PIPE)
         session.announce(pid=task.pid, context=context)
-        wait_until(lambda: re.search(r"align \(S1\) +▶ running", whole()), "it runs")
+        wait_until(lambda: re.search(r"top_align \(S1\) +▶ running", whole()), "it runs")
         task.communicate(b"\n")
-        wait_until(lambda: re.search(r"align \(S1\) +✗ failed", whole()), "it has failed")
+        wait_until(lambda: re.search(r"top_align \(S1\) +✗ failed", whole()), "it has failed")
         self.assertIn("Needs attention", whole())
-        self.assertIn("1/3 tasks", whole())
+        self.assertRegex(whole(), r"▾ top_align +1/3 ")
+
+    def test_a_service_that_is_killed_and_back(self):
+        ends = []
+        place = begin_service(self.folder, ends.append)
+        service = Service(place)
+        self.addCleanup(service.close)
+        view = View(service, fields=FIELDS, clock=boot_clock_ns)
+        with tracer.connect(place) as session:
+            session.submit({"engine": "snakemake", "run_id": "r1", "task": "top waits", "task_id": "7"})
+            wait_until(lambda: (view.refresh(), "top waits" in "\n".join(shown(view)))[1], "it is queued")
+        ends.pop()()
+        wait_until(lambda: (view.refresh(), view.problem is not None)[1], "nobody answers")
+        lines = shown(view)
+        self.assertIn("no answer", lines[0])
+        self.assertIn("top waits", "\n".join(lines))
+        begin_service(self.folder, self.addCleanup)
+        wait_until(lambda: (view.refresh(), view.problem is None)[1], "it answers again")
+        # It has forgotten what waited.
+        self.assertNotIn("top waits", "\n".join(shown(view)))
 
     def test_first_row_is_there_in_time(self):
         place = begin_service(self.folder, self.addCleanup)
+        with tracer.connect(place) as session:
+            session.submit({"engine": "snakemake", "run_id": "r1", "task": "top waits", "task_id": "7"})
         begin = time.monotonic()
-        in_terminal([*TOP, "--socket", place], ["q"], until="nothing has run yet")
+        in_terminal([*TOP, "--socket", place], ["q"], until="top waits")
         # Measured where nothing else runs: 0.9 s. Here others do.
         self.assertLess(time.monotonic() - begin, 15)
 

@@ -17,6 +17,7 @@ _FIGURES = (("CPU time", "cpu_ns"), ("CPU/wall", "cpu_utilization"), ("CPUs at o
             ("read", "read_bytes"), ("written", "written_bytes"), ("received", "network_received_bytes"),
             ("sent", "network_sent_bytes"))
 _MOST_LISTED = 20
+_MOST_OTHERS = 5
 
 
 def evidence_text(evidence: Mapping[str, Any]) -> str:
@@ -95,7 +96,8 @@ def lines_about_row(level: str, row: Row, view: View, paths: Mapping[str, Row], 
         lines.append(f"    waited {_core.format_duration(each['wait_ns'])} for {clean(each.get('name', '?'), signs)}: {each['cause']}")
     if found := _about(level, row, view):
         lines += ["", "what was found", *(f"    {line}" for line in lines_about_findings(found, wall_offset_ns, signs))]
-    if level == "run" and (path := paths.get(row.get("run_key", ""))):
+    why = view.detail.get("why", {}) if view.key in (row.get("task_key"), row.get("run_key")) else {}
+    if level == "run" and (path := why.get("critical_path") or paths.get(row.get("run_key", ""))):
         lines += ["", f"critical path, by {path['basis']}: from {_core.format_duration(path['length_ns_at_least'])} to "
                   f"{_core.format_duration(path['length_ns_at_most'])}"]
         for task in path["tasks"]:
@@ -104,6 +106,16 @@ def lines_about_row(level: str, row: Row, view: View, paths: Mapping[str, Row], 
     if has_begun(row):
         lines += ["", *(f"{head:<14}{figure_text(row, name, signs)}" for head, name in _FIGURES
                         if any(each.startswith(name) for each in row))]
+    for title, name in (("ran at the same time", "neighbors"), ("largest processes", "largest"), ("failed processes", "failures")):
+        others = why.get(name, [])[:_MOST_OTHERS]
+        if others:
+            lines += ["", title]
+        for each in others:
+            text = clean(str(each.get("name") or each.get("tool") or "?"), signs)
+            text += f", pid {each['pid']}" if "pid" in each else ""
+            used = f"together {_core.format_duration(each['together_ns'])}" if "together_ns" in each else \
+                f"CPU {figure_text(each, 'cpu_ns', signs)}"
+            lines.append(f"    {text}  {used}")
     return lines + _lines_of_detail(row, view, signs)
 
 

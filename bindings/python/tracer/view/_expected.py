@@ -2,7 +2,7 @@
 """When a run will be done, by what it has left and by past runs of its pipeline.
 
 The work that is left, by the usual wall time of each step, shared by as many tasks at once as there were so far; at least the
-longest task that is left. What this would have missed in past runs, when they had done as much, corrects it and is its range."""
+longest task that is left; by as much longer as tasks took so far. What this would have missed in past runs, when they had done as much, corrects it and is its range."""
 
 from __future__ import annotations
 
@@ -93,31 +93,31 @@ def _counts(run: PresentRun, past: Sequence[PastRun]) -> dict[str, int]:
     return counts
 
 
-def _work(run: PresentRun, counts: Mapping[str, int], usual: Mapping[str, float]) -> tuple[float, float, float]:
-    """Work that is done, work that is left, and the longest task that is left."""
+def _plain(run: PresentRun, counts: Mapping[str, int], usual: Mapping[str, float]) -> tuple[float, float]:
+    """The time that is left, uncorrected, and the part of the work that is done; work is usual wall time."""
+    took, usually, passed = 0.0, 0.0, 0.0
     done, left, longest = 0.0, 0.0, 0.0
     begun: Counter[str] = Counter()
     for step, begin, end in run.tasks:
         begun[step] += 1
-        passed = (run.now_ns if end is None else end) - begin
-        done += passed
-        if end is None:
-            more = max(usual.get(step, passed) - passed, _LEFT_OF_LATE * usual.get(step, passed))
-            left += more
-            longest = max(longest, more)
+        so_far = (run.now_ns if end is None else end) - begin
+        passed += so_far
+        whole = usual.get(step, so_far)
+        if end is not None:
+            took, usually = took + so_far, usually + whole
+            done += whole
+        else:
+            more = max(whole - so_far, _LEFT_OF_LATE * whole)
+            done, left, longest = done + whole - more, left + more, max(longest, more)
     for step, count in counts.items():
         if count > begun[step] and step in usual:
             left += (count - begun[step]) * usual[step]
             longest = max(longest, usual[step])
-    return done, left, longest
-
-
-def _plain(run: PresentRun, counts: Mapping[str, int], usual: Mapping[str, float]) -> tuple[float, float]:
-    """The time that is left, uncorrected, and the part of the work that is done."""
-    done, left, longest = _work(run, counts, usual)
-    passed = run.now_ns - min((begin for _, begin, _ in run.tasks), default=run.now_ns)
-    at_once = max(done / passed if passed > 0 else 1.0, 1.0)
-    return max(left / at_once, longest), done / (done + left) if done + left else 0.0
+    lived = run.now_ns - min((begin for _, begin, _ in run.tasks), default=run.now_ns)
+    at_once = max(passed / lived if lived > 0 else 1.0, 1.0)
+    # On another machine all of it takes longer.
+    slower = took / usually if usually > 0 and took > 0 else 1.0
+    return slower * max(left / at_once, longest), done / (done + left) if done + left else 0.0
 
 
 def _missed(past: PastRun, others: Sequence[PastRun], share: float) -> float | None:
@@ -159,7 +159,7 @@ def past_runs(index: Index) -> list[PastRun]:
     for run in index.runs:
         if index.status[run["id"]] != "done" or "first_start_ns" not in run or "last_end_ns" not in run:
             continue
-        rows = _tasks_of(run, index)
+        rows = index.tasks_of_run(run)
         tasks = tuple((row["step"], start_of(row), row["last_end_ns"]) for row in rows
                       if index.status[row["id"]] == "done" and "last_end_ns" in row and start_of(row) and "step" in row)
         found.append(PastRun(run.get("pipeline", ""), run["first_start_ns"], run["last_end_ns"], tasks, _samples(rows)))
@@ -168,15 +168,11 @@ def past_runs(index: Index) -> list[PastRun]:
 
 def present_run(run: Row, index: Index, now_ns: int) -> PresentRun:
     """One that lives."""
-    rows = _tasks_of(run, index)
+    rows = index.tasks_of_run(run)
     tasks = tuple((row["step"], start_of(row), row.get("last_end_ns", now_ns) if index.status[row["id"]] in OVER else None)
                   for row in rows if "step" in row and has_begun(row) and start_of(row))
     expected = {step["name"]: int(step["expected"]) for step in index.steps_of.get(run["id"], ()) if "expected" in step}
     return PresentRun(run.get("pipeline", ""), now_ns, tasks, expected, _samples(rows))
-
-
-def _tasks_of(run: Row, index: Index) -> list[Row]:
-    return [row for key, rows in index.tasks_of.items() if key[0] == run["id"] for row in rows]
 
 
 def _samples(rows: Iterable[Row]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -26,6 +26,9 @@ _TABLES = ("runs", "steps", "tasks")
 _MOST_ROWS = 100_000
 # A reply has at most 1 MiB: this is more than any source keeps.
 _MOST_REPLIES = 1000
+# It costs more than rows do.
+_WHY_S = 5.0
+_MOST_SAID = 8
 _STANDS_STILL = ("stalled", "deadlocked_pipe")
 _SEVERITIES = ("error", "warning", "note")
 OVER = ("done", "cached", "failed", "withdrawn", "expired", "aborted")
@@ -106,7 +109,7 @@ class Index:
     about: Mapping[str, list[Row]] = field(default_factory=dict)
     """Findings of a task, and those of a run that are of no task, by its key."""
     counts: Mapping[str, Any] = field(default_factory=dict)
-    tasks: Mapping[str, int] = field(default_factory=dict)
+    tasks: Counter[str] = field(default_factory=Counter)
     """How many rows of tasks have each status."""
     has_requests: bool = False
     """It is known of a task what was requested for it."""
@@ -116,15 +119,23 @@ class Index:
     def of_step(self, step: Row) -> list[Row]:
         return self.tasks_of.get((step.get("in", ""), step.get("step", step["name"])), [])
 
-    def done_of(self, tasks: Iterable[Row]) -> int:
-        return sum(self.status[each["id"]] in OVER for each in tasks)
+    def count_of(self, row: Row, tasks: Sequence[Row]) -> int:
+        """How many tasks a run or step has, also those whose rows were not kept."""
+        return max(int(row.get("tasks", row.get("tasks_at_least", 0))), len(tasks))
+
+    def done_of(self, row: Row, tasks: Sequence[Row]) -> int:
+        """How many of them are over: rows that were not kept are of such."""
+        return self.count_of(row, tasks) - sum(self.status[each["id"]] not in OVER for each in tasks)
+
+    def tasks_of_run(self, run: Row) -> list[Row]:
+        return [task for key, tasks in self.tasks_of.items() if key[0] == run["id"] for task in tasks]
 
     def expected_of(self, run: Row | None) -> int | None:
         """How many tasks a run, or all, will have, as far as engines have said; None: no engine has."""
         steps = [each for key, below in self.steps_of.items() if run is None or key == run["id"] for each in below]
         if not any("expected" in each for each in steps):
             return None
-        return sum(max(int(each.get("expected", 0)), len(self.of_step(each))) for each in steps)
+        return sum(max(int(each.get("expected", 0)), self.count_of(each, self.of_step(each))) for each in steps)
 
 
 class View:
@@ -143,12 +154,13 @@ class View:
         self._findings: dict[str, Row] = {}
         self._since: str | None = None
         self._left_out = 0
+        self._said: dict[str, tuple[float, dict[str, Any]]] = {}
         self._counts: Mapping[str, Any] = {}
         self.index = Index()
         self.problem: TracerError | None = None
         """Why the last refresh() has brought nothing; rows are those of before."""
         self.key: str | None = None
-        """Of a run or task whose processes, files and peers are wanted, too."""
+        """Of a run or task whose processes, files and peers are wanted, too, and what `why` says of it."""
         self.detail: dict[str, Any] = {}
         """These, of `key`."""
         self.usual: Mapping[str, float] = {}
@@ -164,6 +176,8 @@ class View:
                 if not reply["more"]:
                     break
             detail = self._source.state(None, ["counts"], self.key, []) if self.key else {}
+            if self.key and (said := self.why(self.key)):
+                detail["why"] = said
             changed |= detail != self.detail
             self.detail = detail
         except ServiceError as error:
@@ -176,6 +190,17 @@ class View:
             self._bound()
             self.index = self._index()
         return changed
+
+    def why(self, key: str) -> dict[str, Any]:
+        """What the source says of why a run or task takes so long, some seconds old at most; empty: it says nothing."""
+        ask = getattr(self._source, "why", None)
+        if ask is None:
+            return {}
+        when, said = self._said.get(key, (-_WHY_S, {}))
+        if time.monotonic() - when >= _WHY_S:
+            said = ask(key) or {}
+            self._said = {**dict(list(self._said.items())[-_MOST_SAID:]), key: (time.monotonic(), said)}
+        return said
 
     def now_ns(self) -> int:
         """By the boot clock."""

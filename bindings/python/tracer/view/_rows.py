@@ -90,14 +90,18 @@ def nodes_of(view: View, choices: Choices) -> list[Node]:
     def is_open(identity: str, otherwise: bool) -> bool:
         return choices.toggled.get(identity, otherwise) or bool(wanted)
 
+    def add_processes(identity: str, key: str | None, depth: int) -> None:
+        if key is not None and view.key == key:
+            for process in view.detail.get("processes", ()):
+                nodes.append(Node("process", depth, f"{identity}/{process['pid']}", process))
+
     def add_task(task: Row, depth: int) -> None:
         identity = task["id"]
         living = index.status[identity] in ("running", "stalled")
         opened = living and choices.toggled.get(identity, False)
         nodes.append(Node("task", depth, identity, task, opened if living else None))
-        if opened and view.key == task.get("task_key"):
-            for process in view.detail.get("processes", ()):
-                nodes.append(Node("process", depth + 1, f"{identity}/{process['pid']}", process))
+        if opened:
+            add_processes(identity, task.get("task_key"), depth + 1)
 
     def add_tasks(tasks: list[Row], depth: int, parent: str) -> None:
         if choices.sort != "start":
@@ -141,10 +145,14 @@ def nodes_of(view: View, choices: Choices) -> list[Node]:
     for run in index.runs:
         before = len(nodes)
         below = run["id"] in index.steps_of or (run["id"], "") in index.tasks_of
-        opened = is_open(run["id"], run.get("state") == "running" or len(index.runs) == 1)
-        nodes.append(Node("run", 0, run["id"], run, opened if below else None))
-        if opened:
+        lives = run.get("state") == "running"
+        opened = is_open(run["id"], (lives and below) or len(index.runs) == 1)
+        # One without tasks, such as a command, has its processes below it.
+        nodes.append(Node("run", 0, run["id"], run, opened if below or lives else None))
+        if opened and below:
             add_steps(run["id"], 1)
+        elif opened and lives:
+            add_processes(run["id"], run.get("run_key"), 1)
         if wanted and len(nodes) == before + 1 and not _matches(run, index.status[run["id"]], wanted):
             nodes.pop()
     # Of no run.
@@ -219,12 +227,11 @@ def _cells(node: Node, view: View, columns: Mapping[str, Column], signs: Signs) 
             cells["memory"] = (figure_text(row, "memory_bytes", signs) if "memory_bytes" in row.get("requested", {}) else "", "")
             return cells
     else:
-        tasks = index.of_step(row) if node.level == "step" else [
-            each for key, below in index.tasks_of.items() if key[0] == node.id for each in below]
-        expected = max(row.get("expected", 0), len(tasks)) if node.level == "step" else index.expected_of(row) or len(tasks)
+        tasks = index.of_step(row) if node.level == "step" else index.tasks_of_run(row)
+        expected = max(row.get("expected", 0) if node.level == "step" else index.expected_of(row) or 0, index.count_of(row, tasks))
         status = index.status.get(node.id, "") if node.level == "run" else ""
         if expected:
-            cells["done"] = (f"{index.done_of(tasks)}/{expected}", "")
+            cells["done"] = (f"{index.done_of(row, tasks)}/{expected}", "")
         else:
             cells["done"] = _status(status, wide, signs)
         if not has_begun(row):

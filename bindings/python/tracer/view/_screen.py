@@ -39,6 +39,7 @@ elapsed  from the first start to the last end, as of the last sample
 CPU      CPU time / elapsed time, of the CPUs that were requested
 memory   the most that its processes held together, of what was requested; of a step: its largest task"""
 _MIN_COLUMNS, _MIN_LINES = 60, 12
+_MOST_NOTE_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,8 @@ def _headline(view: View, about: About) -> tuple[str, str]:
         return clean(f"{first.what}. {first.fix}", signs), "red"
     if about.verdict:
         return clean(about.verdict, signs), "bold"
+    if not view.index.counts:
+        return "looking for what runs", "dim"
     if not runs and not view.index.tasks:
         return "nothing has run yet: runs, steps and tasks appear here as they begin", ""
     living = [each for each in runs if each.get("state") == "running"]
@@ -124,10 +127,15 @@ def _headline(view: View, about: About) -> tuple[str, str]:
 def _progress(view: View, width: int, signs: Signs) -> Line:
     index = view.index
     tasks = index.tasks
-    total = max(index.expected_of(None) or 0, sum(tasks.values()))
+    known = sum(tasks.values())
+    kept_over = sum(tasks[each] for each in OVER)
+    # Of those without a run, only rows tell.
+    count = sum(index.count_of(run, index.tasks_of_run(run)) for run in index.runs)
+    count = max(count + sum(len(rows) for key, rows in index.tasks_of.items() if not key[0]), known)
+    total = max(index.expected_of(None) or 0, count)
     if not total:
         return [("no tasks", "dim")] if index.runs else []
-    over = sum(tasks[each] for each in OVER)
+    over = kept_over + count - known
     line: Line = []
     if width >= WIDE:
         cells = 20
@@ -140,6 +148,8 @@ def _progress(view: View, width: int, signs: Signs) -> Line:
         if tasks[status]:
             mark = f"{signs.marks[status]} " if width >= WIDE else ""
             line.append((f"  {mark}{tasks[status]} {status}", STYLE_OF_STATUS.get(status, "")))
+    if count > known:
+        line.append((f"  {count - known} over and not kept", "dim"))
     return line
 
 
@@ -233,7 +243,8 @@ def frame_of(view: View, choices: Choices, about: About, width: int, height: int
     if len(textwrap.wrap(text, width)) > len(headline):
         headline[-1] = [(" ".join(textwrap.wrap(text, width)[len(headline) - 1:]), style)]
     above = [_title(view, about, choices, width), *headline, _progress(view, width, signs)]
-    above += [[(clean(note, signs), "yellow")] for note in about.notes]
+    notes = [line for note in about.notes for line in textwrap.wrap(clean(note, signs), width)]
+    above += [[(line, "yellow")] for line in notes[:_MOST_NOTE_LINES]]
     below: list[Line] = []
     if about.status:
         below.append([("> ", "dim"), (clean(about.status, signs), "")])

@@ -32,7 +32,7 @@ from ._top import Top
 __all__ = ["of_command", "of_files", "of_service"]
 
 # What rows and panels show.
-FIELDS = ("pipeline", "sample", "run", "expected", "processes", "living", "failed", "wall_ns", "cpu_ns", "cpu_utilization", "parallelism",
+FIELDS = ("pipeline", "sample", "run", "tasks", "expected", "processes", "living", "failed", "wall_ns", "cpu_ns", "cpu_utilization", "parallelism",
           "memory_bytes", "read_bytes", "written_bytes", "network_received_bytes", "network_sent_bytes", "queued_ns", "time",
           "waits_for", "requested")
 # Of a command's output; its last line is the status.
@@ -71,6 +71,13 @@ class _Past:
         return "" if expected is None else expected.text()
 
 
+def _live(about: About, view: View, earlier: _Past) -> About:
+    """What has changed besides rows."""
+    living = [each["run_key"] for each in view.index.runs if each.get("state") == "running" and "run_key" in each]
+    said = {key: view.why(key).get("critical_path") for key in living[:1]}
+    return replace(about, expected_end=earlier.look(view), paths={key: path for key, path in said.items() if path})
+
+
 def of_service(socket: str | None, past: Sequence[str] = ()) -> int:
     try:
         service = Service(socket)
@@ -85,7 +92,7 @@ def of_service(socket: str | None, past: Sequence[str] = ()) -> int:
         view = View(service, fields=FIELDS, clock=boot_clock_ns)
         earlier = _Past(past)
         return Top(view, About("live", signs_of_locale(), _wall_offset_ns(), notes=notes),
-                   about_now=lambda about: replace(about, expected_end=earlier.look(view))).run() or 0
+                   about_now=lambda about: _live(about, view, earlier)).show()
     finally:
         service.close()
 
@@ -104,7 +111,7 @@ def of_files(files: list[str]) -> int:
         paths = {run["run_key"]: run["critical_path"] for run in report["runs"] if "critical_path" in run}
         return replace(about, verdict=report.get("verdict", ""), paths=paths)
 
-    return Top(view, about, is_live=False, about_now=with_report).run() or 0
+    return Top(view, about, is_live=False, about_now=with_report).show()
 
 
 class _Command:
@@ -163,11 +170,15 @@ def of_command(words: list[str], past: Sequence[str] = ()) -> int:
                                              labels=None, record=None) as session:
         follower = threading.Thread(target=command.follow, args=(session,), name="tracer-top-command")
         follower.start()
+        # One that can't be executed needs no screen.
+        follower.join(_LOOK_S)
+        if command.problem is not None:
+            raise command.problem
         signs = signs_of_locale()
         about = About("live", signs, _wall_offset_ns(), notes=_notes_of(session))
         view = View(session, fields=FIELDS, clock=boot_clock_ns)
         Top(view, about, interrupt=command.interrupt, ended=lambda: None if follower.is_alive() else 0,
-            about_now=lambda about: replace(about, status=command.last_line(), expected_end=earlier.look(view))).run()
+            about_now=lambda about: replace(_live(about, view, earlier), status=command.last_line())).show()
         # The terminal sends Ctrl-C to the command as well, which decides.
         signal.signal(signal.SIGINT, lambda *_: None)
         shown = 0

@@ -16,6 +16,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from .._errors import TracerError
 from ._model import View
 from ._screen import SORTS, About, Choices, Frame, Line, Node, frame_of
 
@@ -24,6 +25,7 @@ __all__ = ["Top"]
 _PERIOD_S = 1.0
 _STYLES = {name: Style.parse(name) for name in ("bold", "dim", "reverse", "red", "yellow", "green", "blue", "magenta", "cyan")}
 _STYLES[""] = Style()
+_COLORLESS = {name: style if name in ("bold", "dim", "reverse") else Style() for name, style in _STYLES.items()}
 
 
 class _Drawn(Widget, can_focus=True):
@@ -46,7 +48,8 @@ class _Drawn(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         line = self._lines[y] if y < len(self._lines) else []
-        return Strip([Segment(text, _STYLES[style]) for text, style in line])
+        styles = _COLORLESS if self.app.no_color else _STYLES
+        return Strip([Segment(text, styles[style]) for text, style in line])
 
 
 class Top(App[int]):
@@ -69,6 +72,15 @@ class Top(App[int]):
         self._frame = Frame([], [], 1)
         self._drawn = _Drawn()
         self._wake = asyncio.Event()
+        self.failed: TracerError | None = None
+        """Why it has ended by itself."""
+
+    def show(self) -> int:
+        """On the terminal, until it is left. Raises what has ended it."""
+        status = self.run() or 0
+        if self.failed is not None:
+            raise self.failed
+        return status
 
     def compose(self) -> ComposeResult:
         yield self._drawn
@@ -81,11 +93,17 @@ class Top(App[int]):
     async def _follow(self) -> None:
         while True:
             if not self.choices.paused:
-                await asyncio.to_thread(self.view.refresh)
-                self.about = await asyncio.to_thread(self._about_now, self.about)
+                try:
+                    await asyncio.to_thread(self.view.refresh)
+                    self.about = await asyncio.to_thread(self._about_now, self.about)
+                except TracerError as error:
+                    self.failed = error
+                    self.exit(1)
+                    return
                 if self._is_live:
                     self.about = replace(self.about, now=time.strftime("%H:%M:%S"))
                 self.draw()
+                self._want_detail()
             status = self._ended()
             if status is not None:
                 self.exit(status)
@@ -121,7 +139,8 @@ class Top(App[int]):
     def _want_detail(self) -> None:
         """Of a row whose processes are shown, or that is explained."""
         node = self._node()
-        wanted = self.choices.panel == "why" or (node is not None and node.level == "task" and node.open)
+        is_leaf = node is not None and (node.level == "task" or (node.level == "run" and not self.view.index.tasks_of_run(node.row)))
+        wanted = self.choices.panel == "why" or (is_leaf and node is not None and node.open)
         key = node.row.get("task_key" if node.level == "task" else "run_key") if node is not None and wanted and \
             node.level in ("task", "run") else None
         if node is not None and node.level == "process":
