@@ -340,6 +340,10 @@ class Command(TempDir):
         # Of the recording's own events: a tree, and how each ended.
         self.assertIn("nested.sh", shown)
         self.assertIn("status 0", shown)
+        whole = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S).group(1))
+        self.assertEqual([each.get("step") for each in whole["over_time"]["series"]][:1], [None])
+        self.assertEqual(sum(whole["over_time"]["series"][0]["cpu_ns"]), whole["runs"][0]["cpu_ns"])
+        self.assertEqual(list(whole["why"]), ["3fe841e6a02b194c"])
         self.assertGreater(browser.run("[...document.querySelectorAll('.tree')].filter((node) => node.style.paddingLeft !== '0px').length"), 5)
         self.assertEqual(browser.complaints(), [])
 
@@ -361,6 +365,10 @@ class Command(TempDir):
         client.request("GET", "/api/v1/state?key=3705d365d05c6793", headers={"Cookie": cookie})
         held = json.loads(client.getresponse().read())
         self.assertGreater(len(held["processes"]), 50)
+        client.request("GET", "/api/v1/why/3705d365d05c6793", headers={"Cookie": cookie})
+        self.assertEqual(json.loads(client.getresponse().read())["subject"], "task")
+        client.request("GET", "/api/v1/over_time/988658150593c4ce", headers={"Cookie": cookie})
+        self.assertLessEqual(json.loads(client.getresponse().read())["parts"], 400)
         client.close()
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(20), 0)

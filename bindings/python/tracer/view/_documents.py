@@ -30,6 +30,8 @@ FIELDS = ("state", "run_key", "task_key", "in", "pipeline", "run", "step", "samp
 _LISTED_PROCESSES = 200
 # In one file: those are looked at first.
 _MOST_TASKS_WITH_PROCESSES = 200
+# Each reads the whole recording.
+_MOST_WHY = 8
 _MOST_REPLIES = 1000
 _MOST_PAST = 50
 
@@ -91,18 +93,23 @@ class Shown:
             return self._made[1]
 
     def exported(self) -> str:
-        """With the processes, files and peers of tasks, which nobody can be asked for later."""
+        """With what nobody can be asked for later: of tasks the processes, files and peers; why, of those that findings are about;
+        what the run used over time."""
         if not isinstance(self.source, Recording):
             return self._present()
         report = self.source.report
-        tasks = json.loads(report.to_json())["tasks"]
-        keys = [task["task_key"] for task in tasks if "task_key" in task][:_MOST_TASKS_WITH_PROCESSES]
+        whole = json.loads(report.to_json())
+        keys = [task["task_key"] for task in whole["tasks"] if "task_key" in task][:_MOST_TASKS_WITH_PROCESSES]
         processes = _processes(self.source, set(keys))
         held = {}
         for key in keys:
             reply = json.loads(self.state("", ["counts"], key))
             held[key] = {"processes": processes.get(key, []), **{name: reply[name] for name in ("files", "peers") if reply.get(name)}}
-        return document_of(report.to_json(), self.name, hosts=[self.host], held=held)
+        about = dict.fromkeys(each["task_key"] for each in whole["findings"] if "task_key" in each)
+        why = {key: said for key in list(about)[:_MOST_WHY] if (said := self.ask("why", key))}
+        runs = [run["run_key"] for run in whole["runs"] if "run_key" in run]
+        over_time = self.ask("over_time", runs[0]) if len(runs) == 1 else None
+        return document_of(report.to_json(), self.name, hosts=[self.host], held=held, why=why, over_time=over_time)
 
     def _present(self) -> str:
         rows: dict[str, dict[str, Any]] = {"runs": {}, "steps": {}, "tasks": {}, "findings": {}}
