@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "commands/history_json.hpp"
 #include "history/history_file.hpp"
 #include "history/session_history.hpp"
+#include "process/descriptor_limit.hpp"
 #include "process/own_memory.hpp"
 #include "process/privileges.hpp"
 #include "process/signals.hpp"
@@ -141,13 +141,6 @@ std::unique_ptr<tracer::internal::SessionHistory> open_history(
                  {}});
   return std::make_unique<tracer::internal::SessionHistory>(config.history, HistoryFile::Access::kWrite,
                                                             tracer::internal::UserIds(subordinate_ids));
-}
-
-void raise_descriptor_limit() noexcept {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 tracer::SessionOptions session_options(const ServeConfig& config) {

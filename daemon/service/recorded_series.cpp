@@ -27,7 +27,7 @@ bool says_where_it_ends(const std::vector<tracer::Event>& last) {
   return std::any_of(last.begin(), last.end(), [](const tracer::Event& event) {
     using tracer::EventKind;
     return event.kind() != EventKind::kProcessStart && event.kind() != EventKind::kRunStart &&
-           event.kind() != EventKind::kTaskStart;
+           event.kind() != EventKind::kTaskStart && event.kind() != EventKind::kTaskSubmit;
   });
 }
 

@@ -59,6 +59,20 @@ struct TimeShare {
   double share = 0;  ///< The share of the lives of all processes, 0 to 1.
 };
 
+/// What tasks requested of one thing, beside what they used.
+struct RequestedPart {
+  std::uint64_t tasks = 0;  ///< That ended, and of which both are known; at least one.
+  std::uint64_t requested = 0;
+  Figure used = {};
+  std::optional<std::uint64_t> used_at_most = {};  ///< An upper bound, if `used` is a lower one.
+};
+
+/// Of the tasks of a run or step.
+struct RequestedUse {
+  std::optional<RequestedPart> millicpus = {};     ///< On average over the wall times of all these tasks.
+  std::optional<RequestedPart> memory_bytes = {};  ///< Of the task whose peak came nearest to its request.
+};
+
 /// Its figures are described in lib/report/row_figures.hpp, and shown everywhere by that description.
 struct ReportRow {
   std::string name;
@@ -101,6 +115,13 @@ struct ReportRow {
   std::string bound_by;
   std::optional<double> bound_share;  ///< The share of `time` that shows it, 0 to 1. Absent: of "mixed", and unknown.
   Requested requested;                ///< From the announcement of a task.
+  std::optional<RequestedUse> requested_use = {};  ///< Of a run or step. Absent: of no task both are known.
+  SubmittedTask submitted = {};                    ///< Of a task, as in SummaryRow; so are the next.
+  std::uint64_t queued = 0;
+  std::uint64_t elsewhere = 0;
+  std::uint64_t withdrawn = 0;
+  std::uint64_t expired = 0;
+  std::uint64_t queued_ns = 0;
 };
 
 /// A SummaryNode with the figures of its row.

@@ -14,6 +14,14 @@
 #include <tracer/export.hpp>
 
 namespace tracer {
+/// What an engine said of a task that it had submitted.
+struct SubmittedTask {
+  bool started = false;                     ///< A process of it has begun here.
+  std::string state = {};                   ///< Until then: TaskSubmit::state. Empty: it has started, or none was said.
+  std::optional<std::string> outcome = {};  ///< As in TaskSubmit.
+  std::uint64_t submitted_ns = 0;           ///< 0: that was not reported.
+};
+
 /// Sums of the programs of one tool, of one step, or of all: ended programs, and living ones by their last sample.
 struct SummaryRow {
   std::string name;
@@ -66,6 +74,12 @@ struct SummaryRow {
   /// Of tasks and runs that finished: summed over those of which it is known. Absent: none is.
   std::optional<TaskLedger> task_ledger;
   std::vector<AwaitedTask> waits_for;  ///< Of a task, as in TaskFinish.
+  SubmittedTask submitted = {};        ///< Of a task.
+  std::uint64_t queued = 0;            ///< Tasks that wait for their turn.
+  std::uint64_t elsewhere = 0;         ///< Tasks that run or ran, but not here.
+  std::uint64_t withdrawn = 0;         ///< Tasks that were over before they ran.
+  std::uint64_t expired = 0;           ///< Tasks that waited longer than their submissions hold.
+  std::uint64_t queued_ns = 0;         ///< How long those waited that started.
 };
 
 /// A task on the critical path of its run.

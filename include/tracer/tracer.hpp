@@ -2,6 +2,7 @@
 /// Everything public.
 #pragma once
 
+#include <tracer/answers.hpp>
 #include <tracer/check.hpp>
 #include <tracer/context.hpp>
 #include <tracer/error.hpp>

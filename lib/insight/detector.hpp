@@ -24,6 +24,7 @@ class Detector {
 
   virtual void run_began(const RunStart&) {}
   virtual void task_began(const TaskStart&) {}
+  virtual void task_submitted(const TaskSubmit&) {}
   /// With the context that it has from now on.
   virtual void changed(const ContextChange&) {}
   /// It began, or executed another program.

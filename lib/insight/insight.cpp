@@ -125,6 +125,9 @@ void Insight::add(Event event, std::vector<Event>& events) {
     case EventKind::kContextChange: return changed(*event.get_if<ContextChange>(), events);
     case EventKind::kRunStart: return began(*event.get_if<RunStart>());
     case EventKind::kTaskStart: return began(*event.get_if<TaskStart>());
+    case EventKind::kTaskSubmit:
+      for (Detector* each : all_) each->task_submitted(*event.get_if<TaskSubmit>());
+      return;
     case EventKind::kOomKill:
       for (Detector* each : all_) each->process_killed(*event.get_if<OomKill>());
       return;

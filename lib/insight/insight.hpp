@@ -17,6 +17,7 @@
 #include "insight/not_normal.hpp"
 #include "insight/pipe_findings.hpp"
 #include "insight/process_slowness.hpp"
+#include "insight/queue_findings.hpp"
 #include "insight/slowness_findings.hpp"
 #include "insight/stall_findings.hpp"
 #include "insight/task_ledgers.hpp"
@@ -59,7 +60,7 @@ class Insight {
  private:
   /// In this order each event goes to them.
   using Detectors = std::tuple<FailureFindings, FullFileSystems, SlownessFindings, ProcessSlowness, DiskFindings,
-                               IdleFindings, PipeFindings, StallFindings>;
+                               IdleFindings, PipeFindings, StallFindings, QueueFindings>;
 
   template <class D>
   D& get() {

@@ -14,6 +14,7 @@ namespace tracer::internal {
 namespace {
 
 constexpr std::string_view kSlower = "slower_than_usual";
+constexpr std::string_view kCpuAbove = "cpu_above_usual";
 constexpr std::string_view kMemoryAbove = "memory_above_usual";
 constexpr std::string_view kBytes = "bytes_above_usual";
 constexpr std::string_view kTooHigh = "request_too_high";
@@ -117,22 +118,13 @@ void NotNormal::changed(const ContextChange& change) {
 }
 
 /// Far from the middle, far from the usual spread, and by an amount that somebody cares about.
-bool NotNormal::is_slow(std::uint64_t wall_ns, const Usual& usual) const {
+bool NotNormal::is_above(std::string_view code, std::uint64_t figure, const Usual& usual) const {
   const FindingRules& rules = book_.rules();
-  const auto wall = static_cast<double>(wall_ns);
-  const auto median = static_cast<double>(usual.median);
-  return wall > static_cast<double>(usual.p90) * static_cast<double>(rules.limit(kSlower, "p90_percent")) / 100 &&
-         wall > median + static_cast<double>(rules.limit(kSlower, "spreads")) * static_cast<double>(usual.spread) &&
-         wall >= median + static_cast<double>(rules.limit(kSlower, "least_ns"));
-}
-
-bool NotNormal::is_above(std::string_view code, std::uint64_t bytes, const Usual& usual) const {
-  const FindingRules& rules = book_.rules();
-  const auto value = static_cast<double>(bytes);
+  const auto value = static_cast<double>(figure);
   const auto median = static_cast<double>(usual.median);
   return value > static_cast<double>(usual.p90) * static_cast<double>(rules.limit(code, "p90_percent")) / 100 &&
          value > median + static_cast<double>(rules.limit(code, "spreads")) * static_cast<double>(usual.spread) &&
-         value >= median + static_cast<double>(rules.limit(code, "least_bytes"));
+         value >= median + static_cast<double>(rules.limit(code, "least_bytes") + rules.limit(code, "least_ns"));
 }
 
 void NotNormal::report_slow(const Ended& of, const Usual& usual, bool over, std::string_view severity,
@@ -151,16 +143,21 @@ void NotNormal::report_slow(const Ended& of, const Usual& usual, bool over, std:
 }
 
 void NotNormal::report_above(std::string_view code, const std::shared_ptr<const Context>& context,
-                             std::uint64_t begin_ns, std::uint64_t end_ns, std::string_view what, std::uint64_t bytes,
+                             std::uint64_t begin_ns, std::uint64_t end_ns, std::string_view what, std::uint64_t value,
                              const Usual& usual, std::vector<Event>& events) {
   FindingDraft draft{.code = code, .subject = context->task_key ? "task" : "run"};
   draft.context = context;
   draft.first_ns = begin_ns;
   draft.last_ns = end_ns;
   draft.closed = true;
-  draft.evidence = {words("what", std::string(what)), figure("bytes", bytes, "bytes"),
-                    figure("usual_bytes", usual.median, "bytes"), figure("p90_bytes", usual.p90, "bytes"),
-                    figure("past", usual.n, "count")};
+  if (code == kCpuAbove) {
+    draft.evidence = {figure("cpu_ns", value, "ns"), figure("usual_ns", usual.median, "ns"),
+                      figure("p90_ns", usual.p90, "ns")};
+  } else {
+    draft.evidence = {words("what", std::string(what)), figure("bytes", value, "bytes"),
+                      figure("usual_bytes", usual.median, "bytes"), figure("p90_bytes", usual.p90, "bytes")};
+  }
+  draft.evidence.push_back(figure("past", usual.n, "count"));
   if (usual.basis != Basis::kAll) draft.evidence.push_back(words("basis", "for this amount of input"));
   book_.report(draft, end_ns, events);
 }
@@ -181,9 +178,11 @@ void NotNormal::scope_lives(const ScopeFigures& figures, std::uint64_t time_ns, 
     known->usual_wall = known->usual->expect({}).wall_ns;
   }
   const std::uint64_t wall_ns = time_ns - known->begin_ns;
-  if (!known->usual_wall || !is_slow(wall_ns, *known->usual_wall) || known->usual->is_beyond(known->read_bytes)) return;
+  if (!known->usual_wall || !is_above(kSlower, wall_ns, *known->usual_wall) ||
+      known->usual->is_beyond(known->read_bytes))
+    return;
   const auto by_input = known->usual->expect(known->read_bytes).wall_ns;
-  if (by_input && is_slow(wall_ns, *by_input))
+  if (by_input && is_above(kSlower, wall_ns, *by_input))
     report_slow({{}, figures.context, known->begin_ns, time_ns, false}, *known->usual_wall, false, {}, events);
 }
 
@@ -236,17 +235,19 @@ void NotNormal::compare_with(const UsualOfKind& usual, const Ended& ended, std::
   const Expectation expected = usual.expect(past.read_bytes);
   // What so much input takes is not known.
   const bool beyond = usual.is_beyond(past.read_bytes);
-  const auto report_high = [&](std::string_view code, std::string_view what, std::uint64_t bytes,
+  const auto report_high = [&](std::string_view code, std::string_view what, std::uint64_t value,
                                const Usual& usually) {
-    report_above(code, ended.context, ended.begin_ns, ended.end_ns, what, bytes, usually, events);
+    report_above(code, ended.context, ended.begin_ns, ended.end_ns, what, value, usually, events);
   };
   const FindingDraft slower{.code = kSlower, .subject = ended.is_run ? "run" : "task", .context = ended.context};
-  if (!beyond && expected.wall_ns && is_slow(*past.wall_ns, *expected.wall_ns)) {
+  if (!beyond && expected.wall_ns && is_above(kSlower, *past.wall_ns, *expected.wall_ns)) {
     report_slow(ended, *expected.wall_ns, true, {}, events);
   } else if (const auto any = usual.expect({}).wall_ns; any && book_.is_open(slower)) {
     // By all that it has read, it is not.
     report_slow(ended, *any, true, "note", events);
   }
+  if (!beyond && past.cpu_ns && expected.cpu_ns && is_above(kCpuAbove, *past.cpu_ns, *expected.cpu_ns))
+    report_high(kCpuAbove, {}, *past.cpu_ns, *expected.cpu_ns);
   if (!beyond && past.peak_bytes && expected.peak_bytes &&
       is_above(kMemoryAbove, *past.peak_bytes, *expected.peak_bytes))
     report_high(kMemoryAbove, "held", *past.peak_bytes, *expected.peak_bytes);

@@ -91,13 +91,12 @@ class NotNormal : public Detector {
   uid_t user_of(const Context& context) const { return book_.accounts()->user_of(context.owner_uid); }
   Living* living(const Context& context, bool is_run) { return living_.find(book_.scopes().id_of(context, is_run)); }
   void begin(const Context& context, bool is_run, std::uint64_t begin_ns);
-  bool is_slow(std::uint64_t wall_ns, const Usual& usual) const;
-  bool is_above(std::string_view code, std::uint64_t bytes, const Usual& usual) const;
+  bool is_above(std::string_view code, std::uint64_t figure, const Usual& usual) const;
   /// `over`: of one that has ended. `severity`: as in FindingDraft.
   void report_slow(const Ended& of, const Usual& usual, bool over, std::string_view severity,
                    std::vector<Event>& events);
   void report_above(std::string_view code, const std::shared_ptr<const Context>& context, std::uint64_t begin_ns,
-                    std::uint64_t end_ns, std::string_view what, std::uint64_t bytes, const Usual& usual,
+                    std::uint64_t end_ns, std::string_view what, std::uint64_t value, const Usual& usual,
                     std::vector<Event>& events);
   void look_at_script(const Process& process);
   std::uint64_t script_of(ScopeId id, const Living* known);

@@ -6,10 +6,13 @@
 #include <fmt/format.h>
 
 #include "base/end_words.hpp"
+#include "base/quantities.hpp"
 #include "context/attempts.hpp"
 
 namespace tracer::internal {
 namespace {
+
+constexpr std::uint64_t kMostSizes = 8;
 
 /// A limit of memory or time ends a task in these ways.
 bool may_be_a_limit(const std::optional<std::int32_t>& exit_code, const std::optional<std::int32_t>& exit_signal) {
@@ -77,12 +80,36 @@ void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, co
     draft.evidence = {words("how", how(finish))};
     book_.report(draft, finish.time_ns, events);
   }
+  if (ran_out_of_memory) {
+    const bool again = context.attempt.value_or(1) > 1 && last != nullptr;
+    attempt.starved = (again ? last->starved : 0) + 1;
+    const bool is_first = attempt.starved == 1;
+    if (!is_first) attempt.sizes = last->sizes;
+    // Of all of them, or of none.
+    if (const auto& bytes = finish.requested.memory_bytes; !bytes) {
+      attempt.sizes.clear();
+    } else if (is_first || (!attempt.sizes.empty() && attempt.starved <= kMostSizes)) {
+      attempt.sizes += (is_first ? "" : ", then ") + format_bytes(*bytes);
+    }
+    if (attempt.starved > 1) report_starved(attempt, finish, events);
+  }
   // With what was said of it.
   constexpr std::size_t kBytes = sizeof(Attempts::value_type) + 2048;
   if (attempts == nullptr) attempts = attempts_.put(run, context.owner_uid, 0, {});
   if (attempts == nullptr) return;
   if (last == nullptr && !attempts_.charge(run, (attempts->size() + 1) * kBytes)) return;
   attempts->insert_or_assign(name, attempt);
+}
+
+void RetriedTasks::report_starved(const Attempt& attempt, const TaskFinish& finish, std::vector<Event>& events) {
+  FindingDraft draft{.code = "retried_starved", .subject = "task", .context = finish.context};
+  draft.first_ns = finish.begin_ns;
+  draft.last_ns = finish.end_ns;
+  draft.count = attempt.starved;
+  draft.closed = true;
+  if (!attempt.sizes.empty()) draft.evidence.push_back(words("sizes", attempt.sizes));
+  if (finish.totals.peak_bytes) draft.evidence.push_back(figure("peak_bytes", *finish.totals.peak_bytes, "bytes"));
+  book_.report(draft, finish.time_ns, events);
 }
 
 void RetriedTasks::gone(ScopeId run, ScopeId into) {

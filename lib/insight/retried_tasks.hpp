@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,8 @@
 
 namespace tracer::internal {
 
-/// Finds tasks whose attempts fail alike, and notes of those that failed that a later attempt has succeeded.
+/// Finds tasks whose attempts fail alike, or run out of memory one after the other, and notes of those that failed that
+/// a later attempt has succeeded.
 class RetriedTasks {
  public:
   explicit RetriedTasks(FindingBook& book) : book_(book), attempts_(kMostBytes, {}, book.accounts()) {
@@ -39,7 +41,11 @@ class RetriedTasks {
     bool ran_out_of_memory = false;
     Said said = {};
     std::uint64_t count = 1;
+    std::uint64_t starved = 0;  ///< Attempts in a row, up to this one, that ran out of memory.
+    std::string sizes = {};     ///< The memory that these requested, in words.
   };
+
+  void report_starved(const Attempt& attempt, const TaskFinish& finish, std::vector<Event>& events);
 
   void succeeded(const Attempt& failed, const TaskFinish& finish, std::vector<Event>& events);
   static bool may_do_better(const Attempt& next, const Attempt& last);

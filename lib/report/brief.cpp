@@ -121,7 +121,8 @@ class Brief {
 
   static void tasks_of(const ReportNode& node, std::vector<const ReportNode*>& tasks) {
     for (const ReportNode& each : node.below) {
-      if (each.level == SummaryLevel::kTask) tasks.push_back(&each);
+      // What waits has used nothing.
+      if (each.level == SummaryLevel::kTask && each.row.submitted.state.empty()) tasks.push_back(&each);
       if (each.level == SummaryLevel::kStep) tasks_of(each, tasks);
     }
   }

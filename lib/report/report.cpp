@@ -12,7 +12,9 @@
 #include "report/bound_by.hpp"
 #include "report/parallelism.hpp"
 #include "report/report_sums.hpp"
+#include "report/requested_use.hpp"
 #include "report/sums/moved_bytes.hpp"
+#include "report/sums/rows.hpp"
 #include "report/task_names.hpp"
 #include "report/time_shares.hpp"
 
@@ -46,6 +48,13 @@ std::optional<Figure> written_of(const SummaryRow& row) {
   return at_least(row.unknown_writes + (more_dirtied ? 1 : 0), std::max(row.written_bytes, row.written_at_least_bytes));
 }
 
+/// Of a task that has not started here, nothing is known of what it used.
+void forget_use(ReportRow& row) {
+  for (auto* const figure :
+       {&row.cpu_ns, &row.read_bytes, &row.written_bytes, &row.network_received_bytes, &row.network_sent_bytes})
+    figure->reset();
+}
+
 ReportRow row_of(const SummaryRow& sums) {
   ReportRow row;
   row.name = sums.name;
@@ -75,6 +84,13 @@ ReportRow row_of(const SummaryRow& sums) {
   row.time = sums.task_ledger ? time_shares(*sums.task_ledger) : time_shares(sums.process_ledger, sums.ledger);
   internal::set_bound(row);
   row.requested = sums.requested;
+  row.submitted = sums.submitted;
+  row.queued = sums.queued;
+  row.elsewhere = sums.elsewhere;
+  row.withdrawn = sums.withdrawn;
+  row.expired = sums.expired;
+  row.queued_ns = sums.queued_ns;
+  if (!internal::has_begun(sums)) forget_use(row);
   return row;
 }
 
@@ -343,9 +359,9 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   std::erase_if(report.tasks, [](const ReportRow& row) { return row.task.engine && !internal::is_task(row.task); });
   for (const SummaryNode& node : summary.tree()) report.tree.push_back(node_of(node));
   internal::name_tasks(report.tree);
-  internal::count_tasks(report.tree);
   report.processes = rows_of(summary.largest_processes());
   report.total = total_of(summary, session, report.completeness);
+  internal::count_tasks(report);
   if (!summary.end()) {
     for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples, &report.processes})
       for_each_row(*rows, mark_living);
@@ -353,6 +369,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
     mark_living(report.total);
   }
   internal::bound_rows(report);
+  internal::set_requested_use(report.tree);
   report.answers = summary.total().answers;
   report.verdict = summary.verdict();
   report.findings = summary.findings();

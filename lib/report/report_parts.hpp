@@ -64,6 +64,14 @@ struct HoursOf {
     return (waste.*kPart).tasks == 0 ? std::nullopt : std::optional(((waste.*kPart).*kHours)());
   }
 };
+template <auto kPart, auto kMember>
+struct OfRequested {
+  auto operator()(const RequestedUse& use) const {
+    const auto& part = use.*kPart;
+    using Known = std::optional<std::remove_cvref_t<decltype((*part).*kMember)>>;
+    return part ? Known((*part).*kMember) : Known();
+  }
+};
 template <auto kMember>
 struct OwnOf {
   auto operator()(const ReportCost& cost) const { return cost.own.*kMember; }
@@ -436,6 +444,34 @@ struct ReportPart<BusyGpu> {
 };
 
 template <>
+struct ReportPart<RequestedUse> {
+  static constexpr const char* kName = "requested_use";
+  static constexpr const char* kClass = "RequestedUse";
+  static constexpr const char* kWhat =
+      "What the tasks of a run or step requested, beside what they used: of those that ended, and of which both are "
+      "known.";
+  static constexpr auto kCpus = &RequestedUse::millicpus;
+  static constexpr auto kMemory = &RequestedUse::memory_bytes;
+  static constexpr auto keys = std::tuple(
+      part_key("cpu_tasks", OfRequested<kCpus, &RequestedPart::tasks>(), "", "of no task both are known",
+               "tasks that the next two are of"),
+      part_key("requested_millicpus", OfRequested<kCpus, &RequestedPart::requested>(), "1/1000 CPU",
+               "of no task both are known", "CPUs: the mean of the tasks, each by its wall time"),
+      part_key("used_millicpus", OfRequested<kCpus, &RequestedPart::used>(), "1/1000 CPU", "of no task both are known",
+               "the CPU time of these tasks / their wall times, added up"),
+      part_key("memory_tasks", OfRequested<kMemory, &RequestedPart::tasks>(), "", "of no task both are known",
+               "tasks that the next are of"),
+      part_key("requested_memory_bytes", OfRequested<kMemory, &RequestedPart::requested>(), "bytes",
+               "of no task both are known", "of the task whose memory came nearest to what it had requested"),
+      part_key("used_memory_bytes", OfRequested<kMemory, &RequestedPart::used>(), "bytes", "of no task both are known",
+               "the most that this task held"),
+      part_key(
+          "used_memory_bytes_at_most",
+          [](const RequestedUse& use) { return use.memory_bytes ? use.memory_bytes->used_at_most : std::nullopt; },
+          "bytes", "`used_memory_bytes` is exact, or not known", "an upper bound"));
+};
+
+template <>
 struct ReportPart<Waste> {
   static constexpr const char* kName = "waste";
   static constexpr const char* kClass = "Waste";
@@ -479,9 +515,9 @@ template <class... Types>
 struct PartList {};
 
 /// All of them, parts before what they are in.
-using ReportParts =
-    PartList<TimeShare, PathTask, CriticalPath, RecordingDamage, FamilyState, Completeness, Failure, Excused, Survivor,
-             Pipeline, CgroupMemory, BusyFile, BusyFileSystem, BusyPeer, BusyDevice, BusyGpu, Waste, ReportCost>;
+using ReportParts = PartList<TimeShare, PathTask, CriticalPath, RecordingDamage, FamilyState, Completeness, Failure,
+                             Excused, Survivor, Pipeline, CgroupMemory, BusyFile, BusyFileSystem, BusyPeer, BusyDevice,
+                             BusyGpu, RequestedUse, Waste, ReportCost>;
 
 /// Calls `visit.template operator()<T>()` for each of them.
 template <class Visit, class... Types>

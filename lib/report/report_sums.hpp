@@ -27,7 +27,9 @@ void bound_rows(Report& report);
 
 void add_damage(RecordingDamage& damage, const RecordingDamage& more);
 
-/// Sets how many tasks each run and step has.
+/// Sets how many tasks each run and step has, and how many of these have not started here.
 void count_tasks(std::vector<ReportNode>& nodes);
+/// Likewise, and all together.
+void count_tasks(Report& report);
 
 }  // namespace tracer::internal

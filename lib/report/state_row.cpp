@@ -24,11 +24,15 @@ void TasksBelow::leave(StateRow& task) {
   if (over_.erase(&task) != 0) stale_ = true;
 }
 
+void TasksBelow::add(const StateRow& task, Over& over) {
+  add_sums(over.sums, task.sums);
+  if (has_begun(task.sums.row)) over.largest = larger(over.largest, task.sums.memory.peak());
+}
+
 void TasksBelow::close(StateRow& task) {
   open_.erase(&task);
   over_.insert(&task);
-  add_sums(sums_.sums, task.sums);
-  sums_.largest = larger(sums_.largest, task.sums.memory.peak());
+  add(task, sums_);
 }
 
 void TasksBelow::open(StateRow& task) {
@@ -55,10 +59,7 @@ const TasksBelow::Over& TasksBelow::over() {
   if (!stale_) return sums_;
   stale_ = false;
   sums_ = {dropped_ ? *dropped_ : RowSums{}, std::nullopt};
-  for (const StateRow* const task : over_) {
-    add_sums(sums_.sums, task->sums);
-    sums_.largest = larger(sums_.largest, task->sums.memory.peak());
-  }
+  for (const StateRow* const task : over_) add(*task, sums_);
   return sums_;
 }
 

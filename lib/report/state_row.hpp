@@ -47,6 +47,8 @@ class TasksBelow {
   std::size_t size() const noexcept { return open_.size() + over_.size(); }
 
  private:
+  static void add(const StateRow& task, Over& over);
+
   std::unordered_set<StateRow*> open_;
   std::unordered_set<StateRow*> over_;
   std::unique_ptr<RowSums> dropped_;  ///< Null: none.
@@ -65,11 +67,7 @@ struct StateRow {
   std::shared_ptr<const Context> placed = {};  ///< For which `run` and `of_step` were found. Null: look again.
   std::size_t context_bytes = 0;               ///< That are charged.
   bool finished = false;
-  std::string waits = {};                   ///< Of a submitted task: TaskSubmit::state, until it starts here.
-  std::optional<std::string> outcome = {};  ///< By its engine's word.
-  std::uint64_t submitted_ns = 0;           ///< 0: that was not reported.
-  std::optional<std::uint64_t> queued_ns =
-      {};  ///< How long it waited until it started. Absent: it has not, or that is not known.
+  bool awaited = false;                           ///< A run that its engine has submitted, and not withdrawn.
   std::optional<std::uint64_t> expected = {};     ///< Of a step: its tasks, by its engine's word.
   bool is_over = false;                           ///< A task that is finished, and in which nothing lives.
   RowSums sums = {};                              ///< Of what has ended in it, and in no task of it.

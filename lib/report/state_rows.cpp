@@ -159,7 +159,8 @@ void StateRows::close_left() {
     const auto known = scopes_.find(id);
     if (known == scopes_.end()) continue;
     StateRow& row = known->second;
-    if (row.scope->started || !row.living.empty() || !row.folded.empty() || !row.waits.empty()) continue;
+    if (row.scope->started || !row.living.empty() || !row.folded.empty()) continue;
+    if (row.awaited || !row.sums.row.submitted.state.empty()) continue;
     if (row.tasks && !row.tasks->open().empty()) continue;
     if (!row.tasks) {
       row.finished = true;
@@ -218,6 +219,8 @@ void StateRows::drop(StateRow& row) {
 /// Two turn out to be one.
 void StateRows::merge(StateRow& from, StateRow& into) {
   add_sums(into.sums, from.sums);
+  into.sums.row.submitted.started |= from.sums.row.submitted.started;
+  count_submitted(into.sums.row);
   for (const std::uint32_t pid : from.living) {
     places_[pid] = &into;
     into.living.insert(pid);
@@ -429,14 +432,10 @@ void StateRows::submitted(const TaskSubmit& submit) {
   StateRow* const row = task_row(submit.context);
   if (row == nullptr) return;
   changed(*row);
-  row->submitted_ns = submit.submitted_ns;
-  row->sums.row.requested = submit.requested;
-  const bool begins = submit.state == "started" || submit.state == "started_elsewhere";
-  if (begins) row->queued_ns = submit.time_ns - std::min(submit.time_ns, submit.submitted_ns);
-  row->outcome = submit.outcome;
-  if (row->scope->started) return row->waits.clear();
-  row->waits = submit.state;
-  if (begins || submit.state == "submitted") return;
+  SubmittedTask& task = row->sums.row.submitted;
+  if (row->scope->started) task.started = true;
+  add_submit(row->sums.row, submit);
+  if (task.state.empty() || task.state == "submitted" || task.state == "started_elsewhere") return;
   row->finished = true;
   book_.finish(row->scope, row->context->owner_uid);
   close(*row);
@@ -445,8 +444,8 @@ void StateRows::submitted(const TaskSubmit& submit) {
 void StateRows::expect(const TaskSubmit& submit) {
   StateRow* const run = scope_row(submit.context, true);
   if (run == nullptr) return;
-  run->waits = submit.state == "submitted" ? submit.state : "";
-  if (run->waits.empty()) left_.insert(run->scope->id);
+  run->awaited = submit.state == "submitted";
+  if (!run->awaited) left_.insert(run->scope->id);
   for (const ExpectedTasks& each : submit.expected) {
     StateRow* const step = step_row(*run, each.step);
     if (step == nullptr) continue;
@@ -479,9 +478,7 @@ void StateRows::add(const Event& event) {
       const auto& start = *event.get_if<TaskStart>();
       StateRow* const row = began(start, false);
       if (row == nullptr) return;
-      row->sums.row.requested = start.requested;
-      row->waits.clear();
-      return;
+      return add_start(row->sums.row, start);
     }
     case EventKind::kTaskSubmit: return submitted(*event.get_if<TaskSubmit>());
     case EventKind::kRunFinish: finished(*event.get_if<RunFinish>(), true); return;
@@ -489,7 +486,7 @@ void StateRows::add(const Event& event) {
       const auto& finish = *event.get_if<TaskFinish>();
       StateRow* const row = finished(finish, false);
       if (row == nullptr) return;
-      row->sums.row.requested = finish.requested;
+      add_requested(row->sums.row, finish.requested);
       row->sums.row.waits_for = finish.waits_for;
       return close(*row);
     }
@@ -555,7 +552,7 @@ SummaryRow StateRows::sums_of(StateRow& row, bool whole) {
     RowSums of_task = task->sums;
     add_what_lives(of_task, *task);
     add_sums(sums, of_task);
-    largest = larger(largest, of_task.memory.peak());
+    if (has_begun(of_task.row)) largest = larger(largest, of_task.memory.peak());
   }
   SummaryRow made = shown(sums, whole);
   made.task = *row.context;

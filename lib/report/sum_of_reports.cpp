@@ -13,6 +13,7 @@
 #include "report/bound_by.hpp"
 #include "report/parallelism.hpp"
 #include "report/report_sums.hpp"
+#include "report/requested_use.hpp"
 #include "report/row_figures.hpp"
 #include "report/sums/finding_list.hpp"
 #include "report/sums/rows.hpp"
@@ -54,6 +55,16 @@ std::optional<std::uint64_t> most_of(const ReportRow& row) {
 
 /// That of the larger one, by each bound.
 void add_peak(ReportRow& row, const ReportRow& more) {
+  // Where nothing has run, nothing is unknown.
+  const auto is_empty = [](const ReportRow& of) {
+    return of.processes == 0 && of.first_start_ns == 0 && !of.memory_bytes;
+  };
+  if (is_empty(more)) return;
+  if (is_empty(row)) {
+    row.memory_bytes = more.memory_bytes;
+    row.memory_at_most_bytes = more.memory_at_most_bytes;
+    return;
+  }
   const auto a = most_of(row);
   const auto b = most_of(more);
   row.memory_at_most_bytes.reset();
@@ -268,6 +279,12 @@ void append(std::vector<T>& all, const std::vector<T>& more) {
 namespace internal {
 
 void add_row(ReportRow& row, const ReportRow& more) {
+  // A task that waits here has begun there.
+  if (!more.submitted.state.empty()) return;
+  if (!row.submitted.state.empty()) {
+    row = more;
+    return;
+  }
   row.concurrency = concurrency_of(row, more);
   each_row_figure([&]<class T>(const RowFigure<T>& figure) {
     if (figure.together != Together::kSum) return;
@@ -309,10 +326,25 @@ void add_damage(RecordingDamage& damage, const RecordingDamage& more) {
   damage.truncated = damage.truncated || more.truncated;
 }
 
+namespace {
+
+void set_submitted(ReportRow& row, const std::vector<ReportNode>& below) {
+  row.queued = row.elsewhere = row.withdrawn = row.expired = row.queued_ns = 0;
+  for (const ReportNode& each : below) add_submitted(row, each.row);
+}
+
+}  // namespace
+
+void count_tasks(Report& report) {
+  count_tasks(report.tree);
+  set_submitted(report.total, report.tree);
+}
+
 void count_tasks(std::vector<ReportNode>& nodes) {
   for (ReportNode& node : nodes) {
     if (node.level >= SummaryLevel::kTask) continue;
     count_tasks(node.below);
+    set_submitted(node.row, node.below);
     Figure tasks;
     for (const ReportNode& each : node.below) {
       if (each.level == SummaryLevel::kTask) ++tasks.value;
@@ -344,9 +376,9 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     add_rows(all.samples, more.samples, began_first);
     add_nodes(all.tree, more.tree);
     internal::name_tasks(all.tree);
-    internal::count_tasks(all.tree);
     append(all.processes, more.processes);
     add_row(all.total, more.total);
+    internal::count_tasks(all);
     all.answers += more.answers;
     all.excused.reader_had_enough += more.excused.reader_had_enough;
     all.excused.ended_by_starter += more.excused.ended_by_starter;
@@ -371,6 +403,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
   // Where all lack something, their rows say it already.
   const auto is_whole = [](const Report& report) { return report.completeness.rows_are_whole; };
   if (std::any_of(reports.begin(), reports.end(), is_whole)) internal::bound_rows(all);
+  internal::set_requested_use(all.tree);
   all.critical_paths = paths_of(reports, wall_offsets_ns);
   internal::rank(all.findings);
   std::stable_sort(all.processes.begin(), all.processes.end(), has_more_cpu);

@@ -130,6 +130,12 @@ std::map<uid_t, std::vector<Event>> Hub::by_owner(std::span<const Event> living)
   return events;
 }
 
+void Hub::begin_with(const Event& event) {
+  const Owner owner = judged(event).owner;
+  const auto uid = owner.audience == Audience::kOwner ? std::optional(owner.uid) : std::nullopt;
+  state_->add(event, uid);
+}
+
 std::vector<RecentEvents::Viewer> Hub::viewers() const {
   std::vector<RecentEvents::Viewer> viewers;
   for (const Place& each : viewers_) viewers.push_back(as_kept(each));

@@ -63,6 +63,8 @@ class Hub {
   /// The event as it is delivered, and whose it is. In the order of events.
   RecentEvents::Judged judged(const Event& event);
   void deliver(const RecentEvents::Judged& judged, Clock::time_point now);
+  /// For the state alone: an earlier process has delivered it.
+  void begin_with(const Event& event);
 
   /// As of now.
   std::vector<RecentEvents::Viewer> viewers() const;

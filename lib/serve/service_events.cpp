@@ -50,6 +50,7 @@ void Service::go_on() {
     hub_.take_changed();
     for (const auto& [id, process] : left->living)
       hub_.judged(ProcessStart{process.process->start_ns, process.process, process.attached_ns});
+    for (const Event& event : reader_->submitted()) hub_.begin_with(event);
   }
   before_ = keeping.spool().next() - 1;
   reader_->when_delivered([mail = mail_, queue = queue_, reader = reader_.get(), &keeping, before = before_,
@@ -92,7 +93,10 @@ void Service::deliver_round(const std::vector<std::uint64_t>& given) {
     // What the queue has dropped has had its numbers, too.
     keeping->spool().go_to(before_ + taken_ + 1);
     if (!is_kept) keeping->spool().note_released(before_ + taken_);
-    for (const RecentEvents::Judged& each : judged) hub_.deliver(each, now);
+    for (const RecentEvents::Judged& each : judged) {
+      if (const auto* submit = each.event.get_if<TaskSubmit>()) keeping->said().told(*submit);
+      hub_.deliver(each, now);
+    }
     feed_sinks(round_);
     feed_owners();
     round_.clear();

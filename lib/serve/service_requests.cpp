@@ -124,15 +124,18 @@ void Service::answer_one(Connection& connection, const R& request) {
       Announcement announcement = request.announcement;
       if (peer.uid != 0) announcement.context.owner_uid = peer.uid;
       reader->announce(announcement, peer.caller(), judged, limit);
-      if (keeping) keeping->said().announced(announcement, peer.caller());
+      if (keeping)
+        keeping->said().announced(announcement, peer.caller(), reader->task_key_of(announcement.context, peer.uid));
       return [](Connection*) { return ok_line(); };
     });
   } else if constexpr (std::same_as<R, SubmitRequest>) {
     // Nobody else's: its key has the user in it.
     const Key key = reader->submit(request.submission, peer.caller());
+    if (options_.keeping) options_.keeping->said().submitted(key, request.submission, peer.caller());
     reply(connection, to_line(SubmitReply{key, request.submission.context.task_id.has_value()}));
   } else if constexpr (std::same_as<R, WithdrawRequest>) {
     reader->withdraw(request.withdrawal, peer.caller());
+    if (options_.keeping) options_.keeping->said().withdrawn(request.withdrawal, peer.caller());
     reply(connection, ok_line());
   } else if constexpr (std::same_as<R, AttachRequest>) {
     if (request.stream) hub_.require_stream(sight, *request.stream);

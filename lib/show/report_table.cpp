@@ -173,6 +173,7 @@ class Table {
   }
 
   std::string where(const ReportRow& row) const {
+    if (!row.submitted.state.empty()) return submitted_text(row.submitted);
     const std::string causes = main_causes(row.time, layout_.causes);
     return layout_.bar && !causes.empty() ? time_bar(row.time) + " " + causes : causes;
   }

@@ -42,6 +42,7 @@ constexpr std::size_t kMostFailuresListed = 20;
 constexpr std::size_t kMostSurvivors = 20;
 constexpr std::size_t kMostPipelines = 5;
 constexpr std::size_t kMostAwaits = 5;
+constexpr std::size_t kMostRequested = 20;
 constexpr std::uint64_t kLeastAwaitedNs = 1'000'000'000;
 constexpr std::size_t kMostCgroups = 10;
 constexpr std::size_t kMostEngines = 5;
@@ -206,6 +207,62 @@ void append_engines(std::string& out, const Report& report) {
     out += fmt::format("\nIt took as notable a part of {} more runs.\n", notable - kMostEngines);
 }
 
+/// "4 CPUs, used 1.2; 8.0 GiB, used at most 5.1 GiB"
+std::string text_of(const RequestedUse& use, const std::optional<Figure>& tasks) {
+  std::string text;
+  const auto add = [&](const RequestedPart& part, const std::string& requested, const std::string& used) {
+    text += (text.empty() ? "" : "; ") + requested + ", used " + used;
+    if (tasks && part.tasks < tasks->value)
+      text += fmt::format(" ({} of {} tasks)", part.tasks, with_bound(tasks->bound, fmt::format("{}", tasks->value)));
+  };
+  const auto cpus = [](std::uint64_t millicpus) {
+    return fmt::format("{:.3g}", static_cast<double>(millicpus) / 1000);
+  };
+  if (const auto& part = use.millicpus)
+    add(*part, cpus(part->requested) + (part->requested == 1000 ? " CPU" : " CPUs"),
+        with_bound(part->used.bound, cpus(part->used.value)));
+  if (const auto& part = use.memory_bytes)
+    add(*part, format_bytes(part->requested),
+        "at most " + with_bound(part->used.bound, format_bytes(part->used.value)) +
+            (part->used_at_most ? " " + with_bound(Bound::kAtMost, format_bytes(*part->used_at_most)) : ""));
+  return text;
+}
+
+void append_requested(std::vector<std::string>& lines, const std::vector<ReportNode>& nodes,
+                      const std::string& indent) {
+  for (const ReportNode& node : nodes) {
+    if (!node.row.requested_use) continue;
+    lines.push_back(fmt::format("{}{}: requested {}\n", indent, printable(node.row.name, kMostNameWidth),
+                                text_of(*node.row.requested_use, node.row.tasks)));
+    append_requested(lines, node.below, indent + "  ");
+  }
+}
+
+void append_requested(std::string& out, const Report& report) {
+  std::vector<std::string> lines;
+  append_requested(lines, report.tree, "");
+  for (std::size_t i = 0; i < lines.size() && i < kMostRequested; ++i) out += (i == 0 ? "\n" : "") + lines[i];
+  if (lines.size() > kMostRequested)
+    out += fmt::format("{} {} more steps and runs requested something\n", symbols().ellipsis,
+                       lines.size() - kMostRequested);
+}
+
+void append_queue(std::string& out, const Report& report) {
+  const ReportRow& all = report.total;
+  std::string text;
+  const auto add = [&text](std::uint64_t count, const char* what) {
+    if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  };
+  add(all.queued, "queued");
+  add(all.elsewhere, "elsewhere");
+  add(all.withdrawn, "withdrawn");
+  add(all.expired, "expired");
+  if (all.queued_ns != 0)
+    text +=
+        fmt::format("{}those that started waited {} in all", text.empty() ? "" : "; ", format_duration(all.queued_ns));
+  if (!text.empty()) out += "\nsubmitted tasks: " + text + '\n';
+}
+
 void append_waste(std::string& out, const Report& report) {
   const Waste waste = waste_of(report);
   const auto part = [](const Waste::Part& of, const char* unit) {
@@ -320,13 +377,15 @@ ReportNotes format_notes(const Report& report, std::optional<std::size_t> column
   append_cgroups(notes.cgroups, report);
   notes.touched = format_touched(report);
   append_engines(notes.engines, report);
+  append_requested(notes.requested, report);
+  append_queue(notes.queue, report);
   append_waste(notes.waste, report);
   append_failures(notes.failures, report, columns);
   append_excused(notes.excused, report);
   append_survivors(notes.survivors, report, columns);
   append_certificate(notes.certificate, report, columns);
   for (std::string* each : {&notes.paths, &notes.pipelines, &notes.cgroups, &notes.touched, &notes.engines,
-                            &notes.waste, &notes.certificate})
+                            &notes.requested, &notes.queue, &notes.waste, &notes.certificate})
     *each = wrapped(*each, columns);
   return notes;
 }
@@ -340,8 +399,8 @@ std::string format_report(const std::string& title, const Report& report, std::o
   const std::string verdict = report.verdict.empty() ? "" : wrapped(printable(report.verdict) + '\n', columns);
   return fmt::format("\n{}\n{}\n", printable(title, columns ? *columns - 1 : kMostTitleWidth), verdict) +
          (notes.findings.empty() ? "" : notes.findings + '\n') + format_tables(report, by, columns) + notes.paths +
-         notes.pipelines + notes.cgroups + notes.touched + notes.engines + notes.waste + notes.failures +
-         notes.excused + notes.survivors + notes.certificate;
+         notes.pipelines + notes.cgroups + notes.touched + notes.engines + notes.queue + notes.requested + notes.waste +
+         notes.failures + notes.excused + notes.survivors + notes.certificate;
 }
 
 }  // namespace tracer::internal

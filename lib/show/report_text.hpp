@@ -19,7 +19,9 @@ struct ReportNotes {
   std::string cgroups;
   std::string touched;  ///< Files, peers, devices and GPUs.
   std::string engines;
-  std::string waste;  ///< What tasks requested and did not use, and its cost where the report has a price.
+  std::string requested;  ///< What runs and steps requested beside what they used.
+  std::string queue;      ///< Tasks that waited, or wait, until they start.
+  std::string waste;      ///< What tasks requested and did not use, and its cost where the report has a price.
   std::string failures;
   std::string excused;
   std::string survivors;

@@ -10,6 +10,7 @@
 #include <tracer/report.hpp>
 
 #include "report/row_figures.hpp"
+#include "report/sums/rows.hpp"
 #include "show/figures.hpp"
 
 namespace tracer::internal {
@@ -41,6 +42,13 @@ std::string cell_text(const ReportRow& row, const RowFigure<T>& figure, bool wit
     text += " of " + format_share(static_cast<double>(*row.requested.millicpus) / 1000);
   if (name == "memory_bytes" && row.requested.memory_bytes) text += " of " + format_bytes(*row.requested.memory_bytes);
   return text;
+}
+
+/// "queued", "cached": of a submitted task that has not started here; empty: of any other.
+inline std::string submitted_text(const SubmittedTask& task) {
+  const std::string_view state = state_of(task);
+  if (state == "finished") return task.outcome.value_or("ended") + " elsewhere";
+  return state == "withdrawn" ? task.outcome.value_or("withdrawn") : std::string(state);
 }
 
 /// "disk 71 %", "mixed"; empty: not known.

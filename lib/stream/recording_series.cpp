@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/recording_series.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -14,6 +16,14 @@
 
 namespace tracer::internal {
 namespace {
+
+/// A file that is held open is read as well when it gets another name, or may not be opened any more. Half of what the
+/// process may have open; others are opened one at a time.
+std::size_t most_held_open() noexcept {
+  constexpr std::size_t kUsual = 1024;
+  rlimit limit{};
+  return (::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::size_t{limit.rlim_cur} : kUsual) / 2;
+}
 
 /// Numbers where both have one; else in the order of time.
 bool is_before(const RecordingPart& one, const RecordingPart& other) {
@@ -97,7 +107,17 @@ RecordingSeries::RecordingSeries(std::vector<RecordingPart> parts) : parts_(std:
 }
 
 void RecordingSeries::open(RecordingPart& part) {
-  file_ = part.file ? std::move(part.file) : std::make_unique<RecordingFile>(part.fd.release(), part.name);
+  if (part.file) {
+    file_ = std::move(part.file);
+  } else if (part.fd) {
+    file_ = std::make_unique<RecordingFile>(part.fd.release(), part.name);
+  } else {
+    auto again = std::make_unique<RecordingFile>(std::filesystem::path(part.name));
+    if (again->stream() != part.stream)
+      throw Error(
+          {ErrorCode::kFileUnreadable, 0, part.name + " is another file by now", "read the recording again", {}});
+    file_ = std::move(again);
+  }
 }
 
 bool RecordingSeries::knows_findings() const noexcept {
@@ -186,7 +206,7 @@ RecordingSeries::FrameRest RecordingSeries::next_frame(Wait wait) {
 
 RecordingSeries::FrameRest RecordingSeries::frame_of(const Event& event) {
   kept_.add(event);
-  return {&kept_.close(), 0};
+  return {&kept_.close({event.time_ns(), parts_[at_].host.wall_offset_ns}), 0};
 }
 
 /// The frame itself, unless something in it is for nobody.
@@ -212,7 +232,7 @@ RecordingSeries::FrameRest RecordingSeries::without_repeats(FrameRest rest) {
   }
   if (rows.refused() != 0) file_->note_refused(rows.refused());
   if (kept_.empty()) return {};
-  return {&kept_.close(), 0};
+  return {&kept_.close(frame.clock()), 0};
 }
 
 std::vector<RecordingSeries> series_of(std::vector<RecordingPart> parts) {
@@ -247,9 +267,11 @@ RecordingSeries only_series_of(std::vector<RecordingPart> parts) {
 
 std::vector<RecordingPart> open_parts(const std::vector<std::filesystem::path>& files) {
   std::vector<RecordingPart> parts;
+  const std::size_t most = most_held_open();
   const auto add = [&](std::unique_ptr<RecordingFile> file) {
     parts.emplace_back(std::move(file));
     look_at_begin(parts.back());
+    if (parts.size() > most) parts.back().fd.reset();
   };
   for (const std::filesystem::path& file : files) {
     if (!std::filesystem::is_directory(file)) {

@@ -37,8 +37,8 @@ struct RecordingPart {
   bool cut_before = false;           ///< The end of the one before it is missing, likewise.
   std::uint64_t missing_from_ns = 0;
   bool repeated = false;                ///< Another has the same bytes: not read.
-  std::unique_ptr<RecordingFile> file;  ///< Null: read, or `fd` is open for it.
-  UniqueFd fd;
+  std::unique_ptr<RecordingFile> file;  ///< Null: read, or to be opened.
+  UniqueFd fd;                          ///< Of the file; not open: it is opened by its name again.
 };
 
 /// The files of one recording, in their order, as one: what lives where one ends starts once. What a missing file had
@@ -63,6 +63,8 @@ class RecordingSeries {
   void expect_growth() noexcept { file_->expect_growth(); }
   /// Of all that was read.
   RecordingDamage damage() const noexcept;
+  /// When the last frame that was read was closed, by the boot clock.
+  std::uint64_t closed_ns() const noexcept { return file_->closed_ns(); }
 
   /// Of one file, by its place in parts().
   RecordingDamage damage_of(std::size_t part) const noexcept;
@@ -70,6 +72,7 @@ class RecordingSeries {
   const std::vector<RecordingPart>& parts() const noexcept { return parts_; }
 
  private:
+  /// Throws Error(kFileUnreadable).
   void open(RecordingPart& part);
   /// Opens the next one; false: there is none.
   bool go_on();

@@ -51,6 +51,17 @@ static uint64_t whole(void) {
   REQUIRE_OK(tracer_recording_open_files(files, 2, &recording, &error));
   CHECK(read_all(recording) == events);
   tracer_recording_free(recording);
+  tracer_text* text = NULL;
+  REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));
+  REQUIRE_OK(tracer_recording_why_json(recording, tracer_string_of(""), &text, &error));
+  CHECK(tracer_text_get(text).size > 0);
+  tracer_text_free(text);
+  tracer_recording_free(recording);
+  REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));
+  CHECK(tracer_recording_over_time_json(recording, tracer_string_of("none"), &text, &error) ==
+        TRACER_ERROR_INVALID_ARGUMENT);
+  tracer_error_release(&error);
+  tracer_recording_free(recording);
   CHECK(tracer_recording_open_files(NULL, 0, &recording, &error) == TRACER_ERROR_INVALID_ARGUMENT);
   tracer_error_release(&error);
   CHECK(tracer_recording_open_fd(-1, tracer_string_of("a name"), &recording, &error) == TRACER_ERROR_FILE_UNREADABLE);

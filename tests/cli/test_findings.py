@@ -55,7 +55,7 @@ VARIANTS = {
 KINDS = ("killed", "segv", "abort", "trap", "status", "exception", "full", "missing", "forbidden", "oom", "stranger",
          "timeout")
 FAILURES = {"oom_kill", "silent_failure", "partial_output_used", "first_failure", "killed_by_timeout", "killed_by_scheduler",
-            "killed_by_engine", "killed_by_user", "core_dumped", "command_not_found", "no_permission", "retried_alike"}
+            "killed_by_engine", "killed_by_user", "core_dumped", "command_not_found", "no_permission", "retried_alike", "retried_starved"}
 # What the kernel or a stranger did; the rest are statuses.
 ERRORS = ("segv", "oom", "stranger", "timeout")
 

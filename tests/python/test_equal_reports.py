@@ -85,7 +85,7 @@ class Equal(TestCase):
         for field in dataclasses.fields(_report.ReportRow):
             name, value = field.name, getattr(python, field.name)
             if name in ("name", "context", "pid", "argv", "time", "task_ledger", "waits_for", "requested",
-                        "memory_at_most_bytes", "processes_bound", "wall_bound"):
+                        "requested_use", "memory_at_most_bytes", "processes_bound", "wall_bound"):
                 continue
             with self.subTest(row=row["name"], figure=name):
                 known = {name + end: row[name + end] for end in BOUNDS.values() if name + end in row}
@@ -100,6 +100,7 @@ class Equal(TestCase):
                 else:
                     self.assertEqual(list(known.values()), [value])
         self.assertEqual(row.get("time", []), [dataclasses.asdict(each) for each in python.time])
+        self.assertEqual(row.get("requested_use"), python.requested_use and plain(python.requested_use))
         ledger = python.task_ledger
         self.assertEqual(row.get("task_ledger"), ledger and {name: getattr(ledger, name) for name in ledger.__slots__})
         self.assertEqual(row.get("waits_for", []), [{name: getattr(each, name) for name in each.__slots__}

@@ -565,6 +565,74 @@ TEST_CASE("a task that may have got more than before is not said to fail alike")
   }
 }
 
+TEST_CASE("a task whose attempts run out of memory one after the other") {
+  const auto findings_of = [](const std::vector<std::optional<std::uint64_t>>& sizes, std::size_t starved) {
+    Scene scene;
+    std::uint32_t attempt = 0;
+    for (const auto& bytes : sizes) {
+      ++attempt;
+      scene.begin(20 + attempt, 10, 100 * attempt - 50, "star");
+      const ProcessExit exit = scene.ended(20 + attempt, 100 * attempt - 10);
+      if (attempt <= starved) scene.add(oom_killed(exit));
+      if (attempt > starved) scene.status(20 + attempt, 100 * attempt - 10, 3);
+      scene.finish(100 * attempt, 137, attempt, {.memory_bytes = bytes});
+    }
+    std::vector<Finding> found;
+    for (const Finding& each : scene.findings())
+      if (each.code == "retried_starved") found.push_back(each);
+    return found;
+  };
+  const auto found = findings_of({1u << 30, 2u << 30, 4ull << 30}, 3);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].count == 2);
+  CHECK(found[1].count == 3);
+  CHECK(found[1].severity == "warning");
+  CHECK(found[1].text ==
+        "task ALIGN (S1) (attempt 3) ran out of memory in 3 attempts, one after the other: they had requested 1.0 GiB, "
+        "then 2.0 GiB, then 4.0 GiB");
+  const auto unknown = findings_of({{}, {}}, 2);
+  REQUIRE(unknown.size() == 1);
+  CHECK(unknown[0].text == "task ALIGN (S1) (attempt 2) ran out of memory in 2 attempts, one after the other");
+  CHECK(findings_of({1u << 30, 2u << 30}, 1).empty());
+  CHECK(findings_of({1u << 30}, 1).empty());
+}
+
+TEST_CASE("a task that waited in the queue for longer than it ran, and long") {
+  const auto findings_of = [](std::uint64_t queued_ns, std::uint64_t wall_ns, const char* state = "started") {
+    std::vector<Event> events;
+    Insight insight(2);
+    constexpr std::uint64_t kBegin = 10'000'000 * kMs;
+    TaskStart start;
+    start.time_ns = start.start_ns = kBegin;
+    start.context = std::make_shared<const Context>(in_task());
+    TaskSubmit submit;
+    submit.time_ns = kBegin;
+    submit.context = start.context;
+    submit.state = state;
+    submit.submitted_ns = kBegin - queued_ns;
+    TaskFinish finish;
+    finish.context = start.context;
+    finish.begin_ns = kBegin;
+    finish.time_ns = finish.end_ns = kBegin + wall_ns;
+    finish.exit_code = 0;
+    for (const Event& event : {Event(start), Event(submit), Event(finish)}) insight.add(event, events);
+    std::vector<Finding> found;
+    for (const Event& event : events)
+      if (const auto* each = event.get_if<Finding>()) found.push_back(*each);
+    return found;
+  };
+  constexpr std::uint64_t kMinute = 60'000 * kMs;
+  const auto found = findings_of(30 * kMinute, 2 * kMinute);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].code == "queue_delay");
+  CHECK(found[0].severity == "note");
+  CHECK(found[0].text == "task ALIGN (S1) waited in the queue for 30.0 min, and ran for 2.0 min");
+  CHECK(found[0].last_ns - found[0].first_ns == 32 * kMinute);
+  CHECK(findings_of(30 * kMinute, 31 * kMinute).empty());
+  CHECK(findings_of(9 * kMinute, kMinute).empty());
+  CHECK(findings_of(30 * kMinute, 2 * kMinute, "started_elsewhere").empty());
+}
+
 TEST_CASE("what belongs to the run may end its own") {
   SUBCASE("another process of the run") {
     Scene scene;

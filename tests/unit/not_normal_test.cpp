@@ -45,7 +45,7 @@ TaskFinish finish(std::uint64_t key, std::uint64_t wall_ns, std::uint64_t peak_b
   finish.time_ns = finish.end_ns = kBegin + wall_ns;
   finish.exit_code = 0;
   finish.totals.peak_bytes = peak_bytes;
-  finish.totals.account.cpu_ns = wall_ns;
+  finish.totals.account.cpu_ns = std::min(wall_ns, 10 * kSecond);
   return finish;
 }
 
@@ -436,6 +436,36 @@ TEST_CASE("a task that failed is not compared, and does not become usual") {
     }
   });
   CHECK(sessions.run([](const auto& add) { add(Event(finish(7, 600 * kSecond))); }).empty());
+}
+
+TEST_CASE("CPU time far above the usual, whatever the wall time") {
+  const auto findings_of = [](std::uint64_t past, std::uint64_t cpu_ns, std::optional<std::uint64_t> read_bytes = {}) {
+    Sessions sessions;
+    sessions.run([&](const auto& add) {
+      for (std::uint64_t i = 0; i < past; ++i) {
+        TaskFinish usual = finish(100 + i, 40 * kSecond);
+        if (read_bytes) usual.totals.account.read_bytes = kGiB;
+        add(Event(usual));
+      }
+    });
+    return sessions.run([&](const auto& add) {
+      TaskFinish task = finish(7, 40 * kSecond);
+      task.totals.account.cpu_ns = cpu_ns;
+      task.totals.account.read_bytes = read_bytes;
+      add(Event(task));
+    });
+  };
+  const auto found = findings_of(10, 100 * kSecond);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].code == "cpu_above_usual");
+  CHECK(found[0].severity == "note");
+  CHECK(found[0].state == "closed");
+  CHECK(found[0].text == "task ALIGN (S1) took 100.0 s of CPU time; it usually takes 10.0 s (10 earlier)");
+  CHECK(findings_of(4, 100 * kSecond).empty());
+  CHECK(findings_of(10, 14 * kSecond).empty());
+  CHECK(findings_of(10, 19 * kSecond).empty());
+  // What so much input takes is not known.
+  CHECK(findings_of(10, 100 * kSecond, 8 * kGiB).size() == 1);
 }
 
 TEST_CASE("memory far above the usual, and requests that do not fit") {

@@ -266,6 +266,9 @@ ReportRow full_row() {
   row.bound_by = "disk";
   row.bound_share = 0.75;
   row.requested = {.millicpus = 1500, .memory_bytes = 9, .time_ns = 8, .container = "image", .tag = "t"};
+  row.requested_use = {RequestedPart{1, 4000, Figure{1200}, {}}, RequestedPart{2, 8, Figure{5, Bound::kAtLeast}, 6}};
+  row.submitted = {false, "submitted", "unknown", 5};
+  row.queued = row.elsewhere = row.withdrawn = row.expired = row.queued_ns = 1;
   return row;
 }
 

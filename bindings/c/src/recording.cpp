@@ -2,8 +2,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <tracer/answers.hpp>
 #include <tracer/past.hpp>
 #include <tracer/tier.hpp>
 
@@ -38,6 +40,15 @@ tracer_status report(tracer_error* error, const std::optional<Problem>& problem)
   if (!problem) return TRACER_OK;
   store(error, *problem);
   return status_of(problem->code);
+}
+
+std::string known(std::optional<std::string> answer, const std::string& asked) {
+  if (answer) return std::move(*answer);
+  throw Error({ErrorCode::kInvalidArgument,
+               0,
+               "the recording has nothing, or several things, called \"" + asked + '"',
+               "ask by a run_key or task_key",
+               {}});
 }
 
 }  // namespace
@@ -120,6 +131,23 @@ tracer_status tracer_recording_open_files(const tracer_string* files, size_t cou
     std::vector<std::filesystem::path> paths;
     for (std::size_t i = 0; i < count; ++i) paths.emplace_back(path_of(files[i]));
     return new tracer_recording{open_recording(paths)};
+  });
+}
+
+tracer_status tracer_recording_why_json(tracer_recording* recording, tracer_string asked, tracer_text** out,
+                                        tracer_error* error) {
+  return guard_make(out, error, [&] {
+    const std::string text = text_or_empty(asked, "asked");
+    return new tracer_text{known(why_json(need(recording, "recording").reader, text), text)};
+  });
+}
+
+tracer_status tracer_recording_over_time_json(tracer_recording* recording, tracer_string key, tracer_text** out,
+                                              tracer_error* error) {
+  return guard_make(out, error, [&] {
+    const std::string text = text_or_empty(key, "key");
+    const auto of = key_from(text);
+    return new tracer_text{known(of ? over_time_json(need(recording, "recording").reader, *of) : std::nullopt, text)};
   });
 }
 

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include <tracer/answers.hpp>
 #include <tracer/error.hpp>
 #include <tracer/past.hpp>
 #include <tracer/tier.hpp>
@@ -39,6 +40,18 @@ int opened_again(int descriptor, const std::string& name) {
                  "check that /proc is mounted, and that this user may read the file",
                  {}});
   return again;
+}
+
+/// Of all that it has not read yet.
+template <class Ask>
+std::optional<std::string> answer(HeldReader& held, const Ask& ask) {
+  const ReleasedGil released;
+  RecordingReader reader = held.take();
+  return ask(reader);
+}
+
+py::object text_or_none(const std::optional<std::string>& text) {
+  return text ? py::object(text_of(*text)) : py::none();
 }
 
 }  // namespace
@@ -87,6 +100,26 @@ void bind_recording(py::module_& module) {
       .def(
           "skip", [](HeldReader& reader, std::size_t most) { return reader.read(most).size(); }, py::arg("most"),
           py::call_guard<ReleasedGil>())
+      .def(
+          "why",
+          [](HeldReader& held, const py::str& asked) {
+            const std::string text = bytes_of(asked);
+            return text_or_none(answer(held, [&](RecordingReader& reader) { return why_json(reader, text); }));
+          },
+          py::arg("asked"))
+      .def(
+          "over_time",
+          [](HeldReader& held, const py::str& key) {
+            const auto of = key_from(bytes_of(key));
+            if (!of)
+              throw Error({ErrorCode::kInvalidArgument,
+                           0,
+                           "a key that is not 16 hexadecimal digits",
+                           "give a run_key or task_key",
+                           {}});
+            return text_or_none(answer(held, [&](RecordingReader& reader) { return over_time_json(reader, *of); }));
+          },
+          py::arg("key"))
       .def("damage", [](const HeldReader& reader) {
         const RecordingDamage damage = reader.damage();
         return py::make_tuple(damage.skipped_bytes, damage.skipped_events, damage.missing_frames, damage.read_error,

@@ -203,6 +203,8 @@ py::dict notes(const DetailedReport& native, Columns columns, bool utf8) {
   parts["cgroups"] = text_of(notes.cgroups);
   parts["touched"] = text_of(notes.touched);
   parts["engines"] = text_of(notes.engines);
+  parts["queue"] = text_of(notes.queue);
+  parts["requested"] = text_of(notes.requested);
   parts["waste"] = text_of(notes.waste);
   parts["failures"] = text_of(notes.failures);
   parts["excused"] = text_of(notes.excused);

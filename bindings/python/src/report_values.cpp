@@ -14,6 +14,7 @@
 #include "report.hpp"
 #include "report/report_parts.hpp"
 #include "report/row_figures.hpp"
+#include "report/sums/rows.hpp"
 #include "report/sums/summary_level.hpp"
 #include "report/waste.hpp"
 #include "report/waste_cost.hpp"
@@ -166,6 +167,12 @@ py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
   fields["bound_by"] = text_or_none(row.bound_by);
   fields["bound_share"] = maybe(row.bound_share);
   fields["requested"] = row.requested == Requested{} ? py::object(py::none()) : maker.part(row.requested);
+  fields["requested_use"] =
+      row.requested_use ? py::object(part_value(*row.requested_use, maker)) : py::object(py::none());
+  fields["state"] = text_or_none(internal::state_of(row.submitted));
+  fields["outcome"] = maybe_text(row.submitted.outcome);
+  fields["submitted_ns"] =
+      row.submitted.submitted_ns == 0 ? py::object(py::none()) : py::object(py::int_(row.submitted.submitted_ns));
   return fields;
 }
 

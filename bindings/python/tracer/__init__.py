@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from ._report import (
         CgroupMemory as CgroupMemory, Certificate as Certificate, CriticalPath as CriticalPath, Excused as Excused,
         Failure as Failure, Figure as Figure, MissingFamily as MissingFamily, PathTask as PathTask, Pipeline as Pipeline,
-        Report as Report, ReportCost as ReportCost, ReportNode as ReportNode, ReportRow as ReportRow, Series as Series,
-        Survivor as Survivor, Timeline as Timeline, TimeShare as TimeShare, Waste as Waste,
+        Report as Report, ReportCost as ReportCost, ReportNode as ReportNode, ReportRow as ReportRow,
+        RequestedUse as RequestedUse, Series as Series, Survivor as Survivor, Timeline as Timeline, TimeShare as TimeShare, Waste as Waste,
     )
     from ._run import run as run
     from ._run_result import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage
@@ -74,7 +74,7 @@ _NAMES_IN = {
     "_open": "connect session",
     "_recording": "Recording past read",
     "_report": "CgroupMemory Certificate CriticalPath Excused Failure Figure MissingFamily PathTask Pipeline Report ReportCost "
-    "ReportNode ReportRow Series Survivor TimeShare Timeline Waste",
+    "ReportNode ReportRow RequestedUse Series Survivor TimeShare Timeline Waste",
     "_run": "run",
     "_run_result": "CommandFailedError RunResult Usage",
     "_session": "Session",

@@ -17,7 +17,7 @@ from ._events import AwaitedTask, Context, Finding, Host, Requested, TaskLedger
 from ._figure import Figure
 from ._report_parts import (
     BusyDevice, BusyFile, BusyFileSystem, BusyGpu, BusyPeer, CertificateFigures, CgroupMemory, CriticalPathFigures, Excused, FailureFigures,
-    MissingFamily, PathTask, Pipeline, ReportCost, Survivor, TimeShare, Waste,
+    MissingFamily, PathTask, Pipeline, ReportCost, RequestedUse, Survivor, TimeShare, Waste,
 )
 from ._show import Shown
 from ._source import MOST_PROCESSES, Source
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CgroupMemory", "Certificate", "CriticalPath", "Excused", "Failure", "Figure", "MissingFamily", "PathTask", "Pipeline", "Report",
-    "ReportCost", "ReportNode", "ReportRow", "Series", "Survivor", "TimeShare", "Timeline", "Waste", "findings_of", "report_of",
+    "ReportCost", "ReportNode", "ReportRow", "RequestedUse", "Series", "Survivor", "TimeShare", "Timeline", "Waste", "findings_of", "report_of",
     "report_of_descriptor", "report_of_path", "report_of_paths",
 ]
 
@@ -97,6 +97,25 @@ class ReportRow:
     bound_share: float | None
     """The share of its time that shows it, 0 to 1. None: of "mixed", and unknown."""
     requested: Requested | None
+    requested_use: RequestedUse | None
+    """Of a run or step in the tree: what its tasks requested, beside what they used. None: of no task both are known."""
+    queued: int | None
+    """In the tree and the total, like the next: tasks that were submitted, and wait. None: there are none."""
+    elsewhere: int | None
+    """Tasks that run or ran, but not here."""
+    withdrawn: int | None
+    """Tasks that their engine withdrew before they ran, such as cached ones."""
+    expired: int | None
+    """Tasks that waited longer than their submissions hold."""
+    queued_ns: int | None
+    """How long tasks waited from their submission until they started, added up."""
+    state: str | None
+    """Of a submitted task that has not started here: "queued", "elsewhere", "finished" (elsewhere), "withdrawn" or
+    "expired"."""
+    outcome: str | None
+    """Of a submitted task, as in TaskSubmit."""
+    submitted_ns: int | None
+    """When the task was submitted. None: it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +321,8 @@ def _row(parts: dict[str, Any]) -> ReportRow:
     parts["argv"] = None if argv is None else tuple(argv)
     parts["time"] = _parts(TimeShare, parts["time"])
     parts["waits_for"] = tuple(parts["waits_for"])
+    if parts["requested_use"] is not None:
+        parts["requested_use"] = _part(RequestedUse, parts["requested_use"])
     return ReportRow(**parts)
 
 

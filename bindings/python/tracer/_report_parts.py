@@ -330,6 +330,27 @@ class BusyGpu:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestedUse:
+    """What the tasks of a run or step requested, beside what they used: of those that ended, and of which both are
+    known."""
+
+    cpu_tasks: int | None
+    """Tasks that the next two are of. None: of no task both are known."""
+    requested_millicpus: int | None
+    """CPUs: the mean of the tasks, each by its wall time. None: of no task both are known."""
+    used_millicpus: Figure | None
+    """The CPU time of these tasks / their wall times, added up. None: of no task both are known."""
+    memory_tasks: int | None
+    """Tasks that the next are of. None: of no task both are known."""
+    requested_memory_bytes: int | None
+    """Of the task whose memory came nearest to what it had requested. None: of no task both are known."""
+    used_memory_bytes: Figure | None
+    """The most that this task held. None: of no task both are known."""
+    used_memory_bytes_at_most: int | None
+    """An upper bound. None: `used_memory_bytes` is exact, or not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Waste:
     """What tasks that ended requested and did not use, of those whose request and use are known."""
 
@@ -380,6 +401,7 @@ __all__ = [
     "PathTask",
     "Pipeline",
     "ReportCost",
+    "RequestedUse",
     "Survivor",
     "TimeShare",
     "Waste",

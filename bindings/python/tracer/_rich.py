@@ -58,8 +58,8 @@ def parts_of(report: Report, columns: int, utf8: bool) -> Iterator[RenderableTyp
         yield Text(notes["findings"].strip("\n"), style="red" if severity == "error" else "yellow" if severity == "warning" else "")
     table, legend = _table(report, columns, utf8)
     yield table
-    for name, style in (("legend", "dim"), ("pipelines", ""), ("cgroups", ""), ("touched", ""), ("engines", ""), ("waste", ""),
-                        ("failures", "red"), ("excused", "dim"), ("survivors", "yellow"),
+    for name, style in (("legend", "dim"), ("pipelines", ""), ("cgroups", ""), ("touched", ""), ("engines", ""), ("queue", ""),
+                        ("requested", ""), ("waste", ""), ("failures", "red"), ("excused", "dim"), ("survivors", "yellow"),
                         ("certificate", "green" if report.certificate.complete else "bold yellow")):
         text = legend if name == "legend" else notes[name]
         if text:

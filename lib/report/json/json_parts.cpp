@@ -61,6 +61,11 @@ void put_requested(JsonBuilder& json, const Requested& requested) {
   if (requested != Requested{}) put_key(json, "requested", requested);
 }
 
+void put_submitted(JsonBuilder& json, const SubmittedTask& task, const Names& wanted) {
+  if (task.submitted_ns != 0 && wants(wanted, "submitted_ns")) json.put("submitted_ns", task.submitted_ns);
+  if (wants(wanted, "outcome")) json.put("outcome", task.outcome);
+}
+
 namespace {
 
 void put_bound(JsonBuilder& json, const ReportRow& row, const Names& wanted) {

@@ -22,6 +22,8 @@ void put_labels(JsonBuilder& json, const Context& context, const std::set<std::s
 bool is_label(std::string_view name);
 void put_process(JsonBuilder& json, const Process& process);
 void put_requested(JsonBuilder& json, const Requested& requested);
+/// `submitted_ns` and `outcome`; those that are wanted, by name. Empty: all.
+void put_submitted(JsonBuilder& json, const SubmittedTask& task, const std::set<std::string, std::less<>>& wanted = {});
 /// The figures of a row, and `time`, `task_ledger`, `waits_for`, `bound_by`, `bound_share` and `requested`; those that
 /// are wanted, by name. Empty: all.
 void put_row_figures(JsonBuilder& json, const ReportRow& row, const std::set<std::string, std::less<>>& wanted = {});

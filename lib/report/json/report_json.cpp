@@ -13,6 +13,7 @@
 #include "report/json_builder.hpp"
 #include "report/report_parts.hpp"
 #include "report/row_figures.hpp"
+#include "report/sums/rows.hpp"
 #include "report/waste.hpp"
 #include "report/waste_cost.hpp"
 
@@ -35,6 +36,9 @@ void put_row(JsonBuilder& json, const ReportRow& row, const Context& labels, con
     internal::put_bound(json, row);
     internal::put_path(json, path);
     internal::put_requested(json, row.requested);
+    if (row.requested_use) put_part_of(json, *row.requested_use);
+    if (const std::string_view state = internal::state_of(row.submitted); !state.empty()) json.put("state", state);
+    internal::put_submitted(json, row.submitted);
   });
 }
 

@@ -45,8 +45,8 @@ constexpr std::size_t kMostBytesOfProcesses = 128u << 10;
 /// Of 40 bytes each.
 constexpr std::size_t kMostGone = 4096;
 /// Columns that only the state has, besides `id`.
-constexpr std::array<std::string_view, 8> kOwn = {"in",           "name",      "state",   "start_ns",
-                                                  "submitted_ns", "queued_ns", "outcome", "expected"};
+constexpr std::array<std::string_view, 7> kOwn = {"in",           "name",    "state",   "start_ns",
+                                                  "submitted_ns", "outcome", "expected"};
 constexpr std::array<std::string_view, 5> kTables = {"runs", "steps", "tasks", "findings", "counts"};
 
 [[noreturn]] void refuse(std::string problem, std::string fix) {
@@ -337,9 +337,8 @@ class StateTables::Impl::Look {
   }
 
   static std::string_view state_of(const StateRow& row, bool is_over) {
-    if (row.waits.empty() || row.tasks) return is_over ? "finished" : "running";
-    if (row.waits == "submitted") return "queued";
-    return row.waits == "started_elsewhere" ? "elsewhere" : row.waits == "ended_elsewhere" ? "finished" : row.waits;
+    const std::string_view state = row.tasks ? "" : internal::state_of(row.sums.row.submitted);
+    return !state.empty() ? state : is_over ? "finished" : "running";
   }
 
   void put_row(JsonBuilder& json, const Parts& parts) const {
@@ -372,9 +371,7 @@ class StateTables::Impl::Look {
         const bool is_over =
             std::any_of(parts.begin(), parts.end(), [](const auto& each) { return each.second->finished; });
         if (wanted_.has_field("state")) json.put("state", state_of(first, is_over));
-        if (first.submitted_ns != 0 && wanted_.has_field("submitted_ns")) json.put("submitted_ns", first.submitted_ns);
-        if (first.queued_ns && wanted_.has_field("queued_ns")) json.put("queued_ns", *first.queued_ns);
-        if (first.outcome && wanted_.has_field("outcome")) json.put("outcome", *first.outcome);
+        put_submitted(json, first.sums.row.submitted, wanted_.fields);
         if (first.scope->start_ns != 0 && wanted_.has_field("start_ns")) json.put("start_ns", first.scope->start_ns);
       }
       put_row_figures(json, row, wanted_.fields);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <tracer/summary.hpp>
@@ -127,6 +128,63 @@ inline void add_task_ledger(SummaryRow& row, const std::optional<TaskLedger>& mo
   add_figures(*row.task_ledger, *more, Unknown::kIsPassed);
 }
 
+/// Tasks that were submitted.
+template <class Row>
+void add_submitted(Row& row, const Row& more) {
+  row.queued += more.queued;
+  row.elsewhere += more.elsewhere;
+  row.withdrawn += more.withdrawn;
+  row.expired += more.expired;
+  row.queued_ns += more.queued_ns;
+}
+
+/// False: of a task that was submitted, and of which nothing is seen here.
+inline bool has_begun(const SummaryRow& row) { return row.submitted.state.empty(); }
+
+/// As which of these the task counts.
+inline void count_submitted(SummaryRow& row) {
+  SubmittedTask& task = row.submitted;
+  if (task.started) task.state.clear();
+  row.queued = task.state == "submitted";
+  row.elsewhere = task.state == "started_elsewhere" || task.state == "ended_elsewhere";
+  row.withdrawn = task.state == "withdrawn";
+  row.expired = task.state == "expired";
+}
+
+/// In a word, where it has not started here. Empty: it has, or was not submitted.
+inline std::string_view state_of(const SubmittedTask& task) {
+  if (task.state == "submitted") return "queued";
+  if (task.state == "started_elsewhere") return "elsewhere";
+  return task.state == "ended_elsewhere" ? std::string_view("finished") : std::string_view(task.state);
+}
+
+/// What is known stays.
+inline void add_requested(SummaryRow& row, const Requested& requested) {
+  if (requested != Requested{}) row.requested = requested;
+}
+
+/// Of a task.
+inline void add_submit(SummaryRow& row, const TaskSubmit& submit) {
+  SubmittedTask& task = row.submitted;
+  task.submitted_ns = submit.submitted_ns;
+  task.state = submit.state;
+  task.outcome = submit.outcome;
+  task.started |= submit.state == "started";
+  if (submit.state == "started" || submit.state == "started_elsewhere")
+    row.queued_ns = submit.time_ns - std::min(submit.time_ns, submit.submitted_ns);
+  add_requested(row, submit.requested);
+  count_submitted(row);
+}
+
+inline void add_start(SummaryRow& row, const TaskStart& start) {
+  row.submitted.started = true;
+  count_submitted(row);
+  add_requested(row, start.requested);
+  if (!start.submitted_ns) return;
+  row.submitted.submitted_ns = *start.submitted_ns;
+  row.queued_ns = start.time_ns - std::min(start.time_ns, *start.submitted_ns);
+}
+
 /// All that is added up in `more`, too.
 inline void add_row(SummaryRow& row, const SummaryRow& more) {
   row.processes += more.processes;
@@ -162,6 +220,7 @@ inline void add_row(SummaryRow& row, const SummaryRow& more) {
   if (more.process_ledger && !row.process_ledger) row.process_ledger.emplace();
   if (more.process_ledger) add_figures(*row.process_ledger, *more.process_ledger, Unknown::kIsPassed);
   add_task_ledger(row, more.task_ledger);
+  add_submitted(row, more);
 }
 
 /// Likewise, with what they held.

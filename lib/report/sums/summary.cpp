@@ -169,7 +169,10 @@ void Summary::Impl::add(const Event& event) {
     add_own_work(*work);
   } else if (const auto* task = event.get_if<TaskStart>()) {
     chains_.leads(task->pid, task->start_ns, *task->context);
-    sums_.request(task->context, task->requested);
+    sums_.started(*task);
+  } else if (const auto* submit = event.get_if<TaskSubmit>(); submit != nullptr && submit->context->task_key) {
+    verdicts.add(*submit);
+    sums_.submitted(*submit);
   } else if (const auto* finish = event.get_if<TaskFinish>()) {
     sums_.request(finish->context, finish->requested);
     if (finish->task_ledger) {

@@ -35,6 +35,8 @@ class Sums {
   /// What the session's own process did.
   void worked(const OwnWork& work);
   void request(const std::shared_ptr<const Context>& task, const Requested& requested);
+  void submitted(const TaskSubmit& submit) { tree_.submit(identities_.of(submit.context), submit); }
+  void started(const TaskStart& start) { tree_.start(identities_.of(start.context), start); }
   /// The wall time of this task or run as a whole, and the tasks that it waited for.
   void spent(const std::shared_ptr<const Context>& context, SummaryLevel level, const TaskLedger& ledger,
              const std::vector<AwaitedTask>& waits_for = {});

@@ -2,6 +2,7 @@
 #include "report/sums/task_tree.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -100,8 +101,19 @@ void TaskTree::rename(const Context& before, const Context& after, const std::sh
   };
   auto* const from = nodes_of(before);
   // What another run has of it stays there.
-  if (from == nullptr || from != nodes_of(after) || from->contains(task_key(after))) return;
+  if (from == nullptr || from != nodes_of(after)) return;
+  const auto known = from->find(task_key(after));
+  if (known != from->end() && (known->second.sums.row.submitted.state.empty() || !from->contains(task_key(before))))
+    return;
   if (auto moved = from->extract(task_key(before))) {
+    // It is the one that its engine had submitted.
+    if (known != from->end()) {
+      moved.mapped().sums.row.submitted = known->second.sums.row.submitted;
+      moved.mapped().sums.row.submitted.started = true;
+      add_requested(moved.mapped().sums.row, known->second.sums.row.requested);
+      count_submitted(moved.mapped().sums.row);
+      from->erase(known);
+    }
     moved.key() = task_key(after);
     from->insert(std::move(moved));
     known_.clear();
@@ -157,11 +169,31 @@ void TaskTree::visit_tools(std::map<std::string, Node>& nodes, const std::string
   }
 }
 
+SummaryRow* TaskTree::row_of_task(const Context& identity, const std::shared_ptr<const Context>& context) {
+  if (identity.task == kOtherTasks) return nullptr;
+  const auto& path = path_of(identity, context);
+  return path.empty() || path.back()->level != SummaryLevel::kTask ? nullptr : &path.back()->sums.row;
+}
+
 void TaskTree::request(const Context& identity, const std::shared_ptr<const Context>& task,
                        const Requested& requested) {
-  if (requested == Requested{} || identity.task == kOtherTasks) return;
-  const auto& path = path_of(identity, task);
-  if (!path.empty() && path.back()->level == SummaryLevel::kTask) path.back()->requested = requested;
+  // A row of what nobody is seen in says nothing.
+  if (requested == Requested{}) return;
+  if (SummaryRow* const row = row_of_task(identity, task)) add_requested(*row, requested);
+}
+
+void TaskTree::submit(const Context& identity, const TaskSubmit& submit) {
+  if (identity.task == kOtherTasks) return;
+  // What runs knows more of its context.
+  if (const auto run = runs_.find(node_key(SummaryLevel::kRun, run_key(identity))); run != runs_.end())
+    if (const auto task = run->second.below.find(task_key(identity)); task != run->second.below.end())
+      return add_submit(task->second.sums.row, submit);
+  if (SummaryRow* const row = row_of_task(identity, submit.context)) add_submit(*row, submit);
+}
+
+void TaskTree::start(const Context& identity, const TaskStart& start) {
+  if (!start.submitted_ns) return request(identity, start.context, start.requested);
+  if (SummaryRow* const row = row_of_task(identity, start.context)) add_start(*row, start);
 }
 
 void TaskTree::spend(const Context& identity, const std::shared_ptr<const Context>& context, SummaryLevel level,
@@ -216,7 +248,6 @@ SummaryNode TaskTree::shown_node(const Node& node, bool whole, const TasksCount&
   made.level = node.level;
   made.row = shown(node.sums, whole);
   made.row.name = node.name;
-  made.row.requested = node.requested;
   made.row.task = node.identity;
   if (node.level == SummaryLevel::kRun && !count(node.identity.run_key)) {
     Node tools;
@@ -255,14 +286,15 @@ std::vector<SummaryNode> TaskTree::shown_nodes(const std::map<std::string, Node>
       step->row.name = name;
     }
     // The memory of a step is that of its largest task.
-    PeakBounds peak = peak_of(is_new ? each.front().row : step->row);
+    std::optional<PeakBounds> peak;
+    if (!is_new) peak = peak_of(step->row);
     for (SummaryNode& task : each) {
-      peak = larger_of(peak, peak_of(task.row));
+      if (has_begun(task.row)) peak = peak ? larger_of(*peak, peak_of(task.row)) : peak_of(task.row);
       add_row(step->row, task.row);
       step->below.push_back(std::move(task));
     }
     step->row = spanned(std::move(step->row));
-    set_peak(step->row, peak);
+    if (peak) set_peak(step->row, *peak);
     std::stable_sort(step->below.begin(), step->below.end(), comes_before);
   }
   std::stable_sort(all.begin(), all.end(), comes_before);

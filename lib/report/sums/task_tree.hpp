@@ -41,6 +41,9 @@ class TaskTree {
   /// The same task, of which more is known.
   void rename(const Context& before, const Context& after, const std::shared_ptr<const Context>& shared);
   void request(const Context& identity, const std::shared_ptr<const Context>& task, const Requested& requested);
+  /// What its engine said of a task, and that it has started.
+  void submit(const Context& identity, const TaskSubmit& submit);
+  void start(const Context& identity, const TaskStart& start);
   /// The wall time of a task, or of its run, as a whole, and the tasks that it waited for; what was said of it before
   /// does not hold.
   void spend(const Context& identity, const std::shared_ptr<const Context>& context, SummaryLevel level,
@@ -56,7 +59,6 @@ class TaskTree {
     std::string name = {};
     Context identity = {};  ///< Of a run or task, and of what is in a step, but in no task; with its labels.
     RowSums sums = {};
-    Requested requested = {};
     std::size_t tools = 0;
     std::uint64_t folded = 0;                ///< Runs that this one stands for.
     bool of_command = false;                 ///< A run whose only name is that of the command that the session follows.
@@ -71,6 +73,8 @@ class TaskTree {
   const std::vector<Node*>& path_of(const Context& identity, const std::shared_ptr<const Context>& context);
   static Node& below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
                      const std::string& name);
+  /// Null: it is told apart no more.
+  SummaryRow* row_of_task(const Context& identity, const std::shared_ptr<const Context>& context);
   Node& tool_of(const std::vector<Node*>& path, SummaryLevel level, std::string name);
   Node& tool_of(const std::vector<Node*>& path, const Context& context, const ProgramAccount& program);
   static void visit_tools(std::map<std::string, Node>& nodes, const std::string& name, const VisitMemory& visit);

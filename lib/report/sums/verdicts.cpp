@@ -20,22 +20,49 @@ Key run_key_of(const Context& context) { return context.run_key.value_or(Key{});
 
 }  // namespace
 
-void Verdicts::add(const TaskFinish& finish) {
-  const Context& context = *finish.context;
-  if (!context.task_key || count_ > Summary::kMostTasks) return;
-  const auto failed = finish.failed();
+Verdicts::Task* Verdicts::task_of(const Context& context) {
+  if (!context.task_key || count_ > Summary::kMostTasks) return nullptr;
   Tasks& of_run = tasks_[run_key_of(context)];
   of_run.counted.saw_task(context);
   const auto [known, is_new] = of_run.by_name.try_emplace(attempts_hash(context));
   count_ += is_new ? 1 : 0;
-  Task& task = known->second;
-  task.has_failed |= failed.value_or(false);
+  return &known->second;
+}
+
+void Verdicts::add(const TaskFinish& finish) {
+  const Context& context = *finish.context;
+  Task* const task = task_of(context);
+  if (task == nullptr) return;
+  const auto failed = finish.failed();
+  task->has_failed |= failed.value_or(false);
   const std::uint32_t attempt = context.attempt.value_or(1);
-  if (attempt >= task.attempt) {
-    task.attempt = attempt;
-    task.last = !failed ? End::kUnknown : *failed ? End::kFailed : End::kOk;
+  if (attempt >= task->attempt) {
+    task->attempt = attempt;
+    task->here = true;
+    task->last = !failed ? End::kUnknown : *failed ? End::kFailed : End::kOk;
   }
   ended_well_[*context.task_key] = failed == false;
+}
+
+Verdicts::End Verdicts::end_of(const TaskSubmit& submit) {
+  if (submit.state == "submitted") return End::kQueued;
+  if (submit.state == "started") return End::kRunning;
+  if (submit.state == "started_elsewhere") return End::kElsewhere;
+  if (submit.state == "expired") return End::kExpired;
+  if (submit.outcome == "succeeded") return End::kOk;
+  if (submit.outcome == "failed") return End::kFailed;
+  return submit.outcome == "cached" ? End::kCached : submit.outcome == "aborted" ? End::kAborted : End::kUnknown;
+}
+
+/// What is seen of a task that has started here says more.
+void Verdicts::add(const TaskSubmit& submit) {
+  Task* const task = task_of(*submit.context);
+  const std::uint32_t attempt = submit.context->attempt.value_or(1);
+  if (task == nullptr || attempt < task->attempt || (attempt == task->attempt && task->here)) return;
+  task->attempt = attempt;
+  task->here = submit.state == "started";
+  task->last = end_of(submit);
+  task->has_failed |= task->last == End::kFailed;
 }
 
 void Verdicts::add(const RunFinish& finish) {
@@ -61,28 +88,29 @@ bool Verdicts::succeeded_later(const Context& task) const {
 void Verdicts::put_tasks(std::string& out, bool all_succeeded) const {
   if (count_ > Summary::kMostTasks) return;
   std::size_t all = 0;
-  std::size_t ok = 0;
   std::size_t retried = 0;
-  std::size_t failed = 0;
-  std::size_t unknown = 0;
+  std::map<End, std::size_t> ends;
   for (const auto& [run, tasks] : tasks_) {
     if (!tasks.counted.count()) continue;
     all += tasks.by_name.size();
-    for (const auto& [name, task] : tasks.by_name) {
-      if (task.last == End::kUnknown) ++unknown;
-      if (task.last == End::kFailed) ++failed;
-      if (task.last == End::kOk) ++(task.has_failed ? retried : ok);
-    }
+    for (const auto& [name, task] : tasks.by_name)
+      ++(task.last == End::kOk && task.has_failed ? retried : ends[task.last]);
   }
   if (all == 0) return;
   out += fmt::format(": {} {}", all, all == 1 ? "task" : "tasks");
   const auto put = [&out](std::size_t count, const char* what) {
     if (count != 0) out += fmt::format(", {} {}", count, what);
   };
-  put(ok, "ok");
+  put(ends[End::kOk], "ok");
   put(retried, "retried and then ok");
-  put(failed, all_succeeded ? "ignored" : "failed");
-  put(unknown, "of unknown status");
+  put(ends[End::kFailed], all_succeeded ? "ignored" : "failed");
+  put(ends[End::kUnknown], "of unknown status");
+  put(ends[End::kRunning], "running");
+  put(ends[End::kQueued], "queued");
+  put(ends[End::kElsewhere], "elsewhere");
+  put(ends[End::kCached], "cached");
+  put(ends[End::kAborted], "aborted");
+  put(ends[End::kExpired], "expired");
 }
 
 std::string Verdicts::text(const std::vector<Finding>& findings) const {

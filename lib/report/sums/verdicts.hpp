@@ -19,6 +19,7 @@ namespace tracer::internal {
 class Verdicts {
  public:
   void add(const TaskFinish& finish);
+  void add(const TaskSubmit& submit);
   void add(const RunFinish& finish);
   /// "main.nf succeeded (status 0) in 32.0 s: 11 tasks, 9 ok, 1 retried and then ok, 1 ignored; 1 failed silently".
   /// Empty: no run has ended.
@@ -27,12 +28,13 @@ class Verdicts {
   bool succeeded_later(const Context& task) const;
 
  private:
-  enum class End : std::uint8_t { kOk, kFailed, kUnknown };
+  enum class End : std::uint8_t { kOk, kFailed, kUnknown, kRunning, kQueued, kElsewhere, kCached, kAborted, kExpired };
   /// All attempts of one.
   struct Task {
     End last = End::kUnknown;
     std::uint32_t attempt = 0;  ///< The number of the last.
     bool has_failed = false;
+    bool here = false;  ///< It has started, as far as is known.
   };
   struct Run {
     std::string name;
@@ -45,6 +47,9 @@ class Verdicts {
     CountedTasks counted = {};
   };
 
+  static End end_of(const TaskSubmit& submit);
+  /// Null: there is no room for it.
+  Task* task_of(const Context& context);
   void put_tasks(std::string& out, bool all_succeeded) const;
 
   std::map<Key, Tasks> tasks_;  ///< By their run; a key of 0: of none.

@@ -96,6 +96,8 @@ void write_parts(JsonBuilder& json, const Report& report, const ReportNotes& not
   add_text("cgroups", "Memory of cgroups", notes.cgroups);
   add_text("touched", "Files, network, disks, GPUs", notes.touched);
   add_text("engines", "Engines", notes.engines);
+  add_text("queue", "Submitted tasks", notes.queue);
+  add_text("requested", "Requested and used", notes.requested);
   add_text("waste", "Waste", notes.waste);
   json.list("parts", parts, [&](const PagePart& part) {
     json.object([&] {

@@ -135,7 +135,10 @@ void write_table(JsonBuilder& json, const PageTable& table) {
     const std::string_view known_as = figure.name;
     if (known_as == "memory_bytes") {
       columns.emplace_back(growing_column("where time went", "where", 270, "2"));
-      for (const PageRow& each : rows) columns.back().add(main_causes(each.row->time, 2), parts_of(each.row->time));
+      for (const PageRow& each : rows) {
+        const std::string submitted = submitted_text(each.row->submitted);
+        columns.back().add(submitted.empty() ? main_causes(each.row->time, 2) : submitted, parts_of(each.row->time));
+      }
     }
     if (figure.head == nullptr) return;
     columns.emplace_back(fixed_column(figure.head, "number", px_of(known_as, requested, lacking, bounded_above), false,

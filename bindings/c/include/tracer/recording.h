@@ -107,6 +107,14 @@ TRACER_API tracer_status tracer_recording_open_fd(int fd, tracer_string name, tr
  * tracer_recording_open(); several sessions are TRACER_ERROR_INVALID_ARGUMENT. */
 TRACER_API tracer_status tracer_recording_open_files(const tracer_string* files, size_t count, tracer_recording** out,
                                                      tracer_error* error);
+/* @since 0.2. Of all that it has not read yet, which it reads: what `tracerd why --json` says of a run, task or
+ * process, by its name, id, key or pid; an empty text: the findings and runs. TRACER_ERROR_INVALID_ARGUMENT: it has no
+ * such thing, or several; TRACER_ERROR_FILE_UNREADABLE. */
+TRACER_API tracer_status tracer_recording_why_json(tracer_recording* recording, tracer_string asked, tracer_text** out,
+                                                   tracer_error* error);
+/* @since 0.2. Likewise, what the run or task with this key consumed and moved over time: docs/state.md. */
+TRACER_API tracer_status tracer_recording_over_time_json(tracer_recording* recording, tracer_string key,
+                                                         tracer_text** out, tracer_error* error);
 /* @since 0.2. Likewise, by open descriptors, which it duplicates; what else reads by them is not disturbed. */
 TRACER_API tracer_status tracer_recording_open_fds(const int* fds, size_t count, tracer_recording** out,
                                                    tracer_error* error);
