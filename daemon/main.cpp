@@ -36,6 +36,7 @@ int run(const tracerd::Options& options) {
     case Command::kWhy: return tracerd::why_command(options);
     case Command::kFiles:
     case Command::kLineage: return tracerd::lineage_command(options);
+    case Command::kRuns: return tracerd::runs_command(options);
     case Command::kHistory: return tracerd::history_command(options);
     case Command::kCompare: return tracerd::compare_command(options);
     case Command::kTask: return tracerd::task_command(options);

@@ -27,12 +27,13 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "export"  ? "[--trace FILE] [--benchmark FOLDER] FILE ..."
                         : name == "explain" ? "PID"
                         : name == "check"   ? "[--json] [--rules FILE]"
-                        : name == "report"  ? "[--by ROWS | --json | --html] FILE ..."
+                        : name == "report"  ? "[--by ROWS | --json | --html] [FILE ...]"
                         : name == "compare" ? "[--json] A B | run:KEY run:KEY"
                         : name == "history" ? "[--json] [--pipeline NAME] [--prune AGE | --delete]"
-                        : name == "why"     ? "[--json] FILE ... [TASK|PID]"
-                        : name == "files"   ? "[--json] FILE ..."
-                        : name == "lineage" ? "[--json | --dot] FILE ..."
+                        : name == "why"     ? "[--json] [FILE ...] [TASK|PID]"
+                        : name == "files"   ? "[--json] [FILE ...]"
+                        : name == "lineage" ? "[--json | --dot] [FILE ...]"
+                        : name == "runs"    ? "[--json]"
                         : name == "serve"   ? "[--config FILE] [--check] [--foreground] [--socket PATH]"
                         : name == "status"  ? "[--json] [--socket PATH]"
                         : name == "task"    ? "[--sample NAME] [--step NAME] [--name NAME] [--] COMMAND [ARGUMENT ...]"
@@ -88,6 +89,12 @@ constexpr const char* kReportDescription = R"(Print the table of one or several 
 Prints the table that 'tracerd run' printed at its end, on standard output. With several recordings, such as those of
 the machines that a run used, it prints their sums. Requests that tasks did not use have a cost by the price that
 'tracer prices use TYPE' has chosen, an estimate: docs/cost.md explains it.)";
+
+constexpr const char* kRunsDescription = R"(List your runs that the service has recorded.
+
+Prints each run with its pipeline, when it began, how long it took, how many of its tasks are ok, failed or wait, how
+many findings there are, and how large the recordings are that it is in. Needs a service that records by owner:
+docs/service.md. 'tracerd report', 'why', 'files' and 'lineage' without a file take the latest of them.)";
 
 constexpr const char* kCompareDescription = R"(Compare two recordings, or two runs of the history.
 
@@ -184,6 +191,8 @@ CLI::Option* add(CLI::App& app, const std::string& name, const char* value, cons
 }
 
 constexpr const char* kRecordings = "Recordings, their files or their folders; - is standard input";
+constexpr const char* kRecordingsOrLatest =
+    "Recordings, their files or their folders; - is standard input (default: your latest run, see tracerd runs)";
 
 /// All words that are no options.
 void add_files(CLI::App& app, const char* name, const char* description) {
@@ -255,7 +264,9 @@ std::unique_ptr<CLI::App> make_app() {
   add_flag(report, "--json", "All figures as one JSON object: docs/report.md describes it");
   add_flag(report, "--html", "Print one HTML page, which needs no network and no other file");
   add_flag(report, "--text", "Print text, the default");
-  add_files(report, "FILE", kRecordings);
+  add_files(report, "FILE", kRecordingsOrLatest);
+  CLI::App& runs = *app->add_subcommand("runs", kRunsDescription);
+  add_flag(runs, "--json", "Print one JSON object: docs/report.md describes it");
   CLI::App& compare = *app->add_subcommand("compare", kCompareDescription);
   add_flag(compare, "--json", "Print one JSON object: docs/history.md describes it");
   add(compare, "--history", "FILE", "Another history than your own");
@@ -271,14 +282,16 @@ std::unique_ptr<CLI::App> make_app() {
   CLI::App& why = *app->add_subcommand("why", kWhyDescription);
   add_flag(why, "--json", "Print one JSON object: docs/findings.md describes it");
   add_files(why, "FILE",
-            "The recording, its files or their folder; at the end a task, run or pid (default: all findings)");
+            "The recording, its files or their folder (default: your latest run); at the end a task, run or pid "
+            "(default: all "
+            "findings)");
   CLI::App& files = *app->add_subcommand("files", kFilesDescription);
   add_flag(files, "--json", "Tasks, files and edges as one JSON object: docs/lineage.md describes it");
-  add_files(files, "FILE", kRecordings);
+  add_files(files, "FILE", kRecordingsOrLatest);
   CLI::App& lineage = *app->add_subcommand("lineage", kLineageDescription);
   add_flag(lineage, "--json", "Tasks, files and edges as one JSON object: docs/lineage.md describes it");
   add_flag(lineage, "--dot", "Print a graph for Graphviz");
-  add_files(lineage, "FILE", kRecordings);
+  add_files(lineage, "FILE", kRecordingsOrLatest);
   CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
   add_flag(dump, "--explain", "Print each context once, with the rule, label or announcement that gives each field");
   add(dump, "--engine-rules", "FILE", "Your own rules for engines that were used for the recording");

@@ -300,6 +300,7 @@ Options::Command command_of(const std::string& name) {
   if (name == "why") return Options::Command::kWhy;
   if (name == "files") return Options::Command::kFiles;
   if (name == "lineage") return Options::Command::kLineage;
+  if (name == "runs") return Options::Command::kRuns;
   if (name == "task") return Options::Command::kTask;
   if (name == "history") return Options::Command::kHistory;
   if (name == "compare") return Options::Command::kCompare;
@@ -310,7 +311,8 @@ Options::Command command_of(const std::string& name) {
 }
 
 constexpr const char* kNoCommand =
-    "a command is missing: run, watch, task, report, why, compare, history, files, lineage, dump, export, explain, "
+    "a command is missing: run, watch, task, runs, report, why, compare, history, files, lineage, dump, export, "
+    "explain, "
     "serve, status or check";
 
 /// What CLI11 found wrong, in words of ours.
@@ -380,7 +382,8 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
     wrong("the output is missing: --trace FILE or --benchmark FOLDER", "export");
   if (reads_recordings(options.command)) {
     options.files = sub->get_option("FILE")->results();
-    if (options.files.empty()) wrong("name a recording", sub->get_name());
+    const bool has_latest = options.command != Options::Command::kDump && options.command != Options::Command::kExport;
+    if (options.files.empty() && !has_latest) wrong("name a recording", sub->get_name());
   }
   if (options.command == Options::Command::kCompare) {
     options.files = sub->get_option("FILE")->results();

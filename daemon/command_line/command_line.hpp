@@ -36,6 +36,7 @@ struct Options {
     kWhy,
     kFiles,
     kLineage,
+    kRuns,
     kTask,
     kHistory,
     kCompare,
@@ -71,7 +72,7 @@ struct Options {
   std::optional<std::string> benchmark;  ///< A folder.
   std::optional<std::string> report;     ///< A file, written at the end: JSON or a page.
   std::optional<std::string> rules;      ///< Of check: a file of rules for engines.
-  bool as_json = false;                  ///< Of check, report, why, files, lineage, history and compare.
+  bool as_json = false;                  ///< Of check, report, why, files, lineage, runs, history and compare.
   bool as_page = false;                  ///< Of report.
   bool as_dot = false;                   ///< Of lineage.
   std::optional<std::string> task;       ///< Of task: its name.

@@ -26,6 +26,7 @@ int report_command(const Options& options);
 int why_command(const Options& options);
 /// Of `files` and of `lineage`.
 int lineage_command(const Options& options);
+int runs_command(const Options& options);
 int history_command(const Options& options);
 int compare_command(const Options& options);
 /// Becomes the command: does not return, but throws.

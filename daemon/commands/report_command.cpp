@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,6 @@
 #include "commands/commands.hpp"
 #include "files/chosen_price.hpp"
 #include "files/recordings.hpp"
-#include "insight/recorded_events.hpp"
 #include "process/privileges.hpp"
 #include "report/detailed_report.hpp"
 #include "show/page/page.hpp"
@@ -28,23 +28,21 @@ namespace {
 /// In a page.
 constexpr std::size_t kMostListedProcesses = 20000;
 
-tracer::Report report_of(tracer::RecordingReader& reader) {
-  tracer::Summary summary;
-  tracer::internal::RecordedEvents events(reader);
-  while (const auto event = events.next()) summary.add(*event);
-  return tracer::make_report(summary, {.damage = reader.damage()});
-}
-
 using tracer::internal::DetailedReport;
 using Recordings = std::vector<tracer::RecordingReader>;
 
 tracer::Report sum_of(Recordings& recordings) {
   std::vector<tracer::Report> reports;
   std::vector<std::int64_t> offsets;
-  for (tracer::RecordingReader& reader : recordings) {
-    reports.push_back(report_of(reader));
-    offsets.push_back(static_cast<std::int64_t>(reader.host().wall_offset_ns));
-  }
+  std::optional<tracer::Summary> summary;
+  read_sessions(recordings, {[&](const tracer::HostInfo& host) {
+                               summary.emplace();
+                               offsets.push_back(static_cast<std::int64_t>(host.wall_offset_ns));
+                             },
+                             [&](const tracer::Event& event) { summary->add(event); },
+                             [&](const tracer::RecordingDamage& damage) {
+                               reports.push_back(tracer::make_report(*summary, {.damage = damage}));
+                             }});
   return tracer::sum_of_reports(reports, offsets);
 }
 
@@ -52,13 +50,17 @@ std::string page_of_all(Recordings& recordings, const ChosenPrice& chosen) {
   // A page is UTF-8, wherever it is made.
   const tracer::internal::Utf8Scope utf8(true);
   std::vector<DetailedReport> reports;
-  for (tracer::RecordingReader& reader : recordings) {
-    tracer::internal::DetailedSummary summary(std::nullopt, kMostListedProcesses);
-    tracer::internal::RecordedEvents events(reader);
-    while (const auto event = events.next()) summary.add(*event);
-    reports.push_back(summary.report({.damage = reader.damage()}));
-    reports.back().host = reader.host();
-  }
+  std::optional<tracer::internal::DetailedSummary> summary;
+  tracer::HostInfo of_sessions;
+  read_sessions(recordings, {[&](const tracer::HostInfo& host) {
+                               summary.emplace(std::nullopt, kMostListedProcesses);
+                               of_sessions = host;
+                             },
+                             [&](const tracer::Event& event) { summary->add(event); },
+                             [&](const tracer::RecordingDamage& damage) {
+                               reports.push_back(summary->report({.damage = damage}));
+                               reports.back().host = of_sessions;
+                             }});
   DetailedReport sum = sum_of_detailed_reports(std::move(reports), kMostListedProcesses);
   say("{}", set_price(sum.report, chosen));
   const std::string title = title_of(recordings);
@@ -77,8 +79,8 @@ ChosenPrice price_of_caller() {
 }  // namespace
 
 int report_command(const Options& options) {
-  Recordings recordings = open_recordings(options.files);
   const ChosenPrice chosen = price_of_caller();
+  Recordings recordings = open_recordings(options.files);
   become_reader();
   std::string text;
   if (options.as_page) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "commands/history_json.hpp"
 #include "history/history_file.hpp"
 #include "history/session_history.hpp"
+#include "process/descriptor_limit.hpp"
 #include "process/own_memory.hpp"
 #include "process/privileges.hpp"
 #include "process/signals.hpp"
@@ -143,13 +143,6 @@ std::unique_ptr<tracer::internal::SessionHistory> open_history(
                                                             tracer::internal::UserIds(subordinate_ids));
 }
 
-void raise_descriptor_limit() noexcept {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 tracer::SessionOptions session_options(const ServeConfig& config) {
   tracer::SessionOptions options = config.session;
   options.reader = tracer::ReaderMode::kOwnThread;
@@ -227,6 +220,8 @@ int serve_command(const Options& options) {
                  {}});
   Handed handed = take_handed();
   service_options.subordinate_ids = read_subordinate_ids();
+  // What the service itself does is root's.
+  if (config.recordings.by_owner) service_options.subordinate_ids.push_back({0, kNobodyElse, 1});
   const ServiceManager manager;
   const std::shared_ptr<Keeping> keeping = keeping_of(std::move(handed.kept), manager);
   manager.tell("STATUS=loading");
@@ -249,6 +244,8 @@ int serve_command(const Options& options) {
     say("tracerd: a rule is left out: {}\n", tracer::internal::printable_lines(problem.what));
   service_options.more_status = [&recordings] { return "{\"recordings\":" + recordings.status() + '}'; };
   service_options.keeping = keeping;
+  service_options.by_owner = config.recordings.by_owner && !config.recordings.folder.empty();
+  if (service_options.by_owner) service_options.recordings = config.recordings.folder;
   Server server(*session, std::move(service_options));
   recordings.start(*session, server, keeping ? keeping->left() : nullptr);
   if (keeping) keeping->forget_left();

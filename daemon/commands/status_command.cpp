@@ -65,6 +65,14 @@ std::string text_of_recordings(const json& recordings) {
   text += '\n';
   if (const auto problem = recordings.find("problem"); problem != recordings.end() && problem->is_string())
     text += "it does not record now: " + printable_lines(problem->get<std::string>()) + '\n';
+  for (const json& owner : list_in(recordings, "owners")) {
+    text += fmt::format("  of user {}: {} in {}", number(owner, "uid"), format_bytes(number(owner, "used_bytes")),
+                        format_count(number(owner, "files_there"), "file", "files"));
+    if (const auto removed = number(owner, "removed"); removed != 0) text += fmt::format("; {} removed", removed);
+    text += '\n';
+  }
+  if (const auto left_out = number(recordings, "owners_left_out"); left_out != 0)
+    text += fmt::format("  not recorded: {}\n", format_count(left_out, "user", "users"));
   return text;
 }
 

@@ -64,7 +64,9 @@ struct Words {
 /// The last one is what is asked, unless it is a recording.
 Words words_of(const std::vector<std::string>& given) {
   Words words{given, {}};
-  if (given.size() < 2) return words;
+  if (given.empty()) return words;
+  // Alone, what may be the path of a recording is one.
+  if (given.size() == 1 && (given[0] == "-" || given[0].find_first_of("/.") != std::string::npos)) return words;
   if (std::filesystem::exists(given.back())) {
     try {
       tracer::internal::open_parts({given.back()});

@@ -33,7 +33,14 @@ struct Place {
   int folder = -1;
   std::string folder_name;
   std::string name;
-  struct stat file {};  ///< That is written to.
+  std::string owner = {};  ///< Its folder below that one, made when it is needed. Empty: it is that one.
+  struct stat file {};     ///< That is written to.
+};
+
+struct Request {
+  enum class What : std::uint32_t { kNext, kAddOwner, kRemoveOldest, kRemoveOldestOfAll };
+  What what = What::kNext;
+  std::uint32_t which = 0;  ///< Of kAddOwner the user.
 };
 
 struct Answer {
@@ -84,7 +91,25 @@ std::uint32_t remove_old(const Place& place, std::uint32_t keep, std::chrono::se
 bool open_folder(Place& place) {
   if (place.folder >= 0) ::close(place.folder);
   place.folder = ::open(place.folder_name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (place.owner.empty() || place.folder < 0) return place.folder >= 0;
+  const int above = place.folder;
+  if (::mkdirat(above, place.owner.c_str(), 0700) == 0 || errno == EEXIST) {
+    place.folder = ::openat(above, place.owner.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  } else {
+    place.folder = -1;
+  }
+  const int error_number = errno;
+  ::close(above);
+  errno = error_number;
   return place.folder >= 0;
+}
+
+/// `all`: also the one that is or was written to.
+void remove_oldest(Place& place, bool all, Answer& answer) {
+  if (place.folder < 0 && !open_folder(place)) return;
+  const std::uint32_t end = first_free(place);
+  const std::string oldest = end > 1 ? fmt::format("{}.{}", place.name, end - 1) : all ? place.name : "";
+  if (!oldest.empty() && ::unlinkat(place.folder, oldest.c_str(), 0) == 0) answer.removed = 1;
 }
 
 /// A descriptor of the new file, or what failed.
@@ -128,11 +153,24 @@ int rotate(Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, A
 /// Until nobody can ask any more.
 void serve(int socket, std::vector<Place>& places, std::uint32_t keep, const Rotation::Lasting& lasting) {
   for (;;) {
-    std::uint32_t which = 0;
+    using What = Request::What;
+    Request request;
     int none = -1;
-    if (!receive(socket, which, none) || which >= places.size()) return;
+    if (!receive(socket, request, none)) return;
     Answer answer;
-    const int fd = rotate(places[which], keep, lasting, answer);
+    int fd = -1;
+    if (request.what == What::kAddOwner) {
+      answer.which = static_cast<std::uint32_t>(places.size());
+      places.push_back({.folder_name = lasting.folder_of_owners,
+                        .name = Rotation::kNameOfOwners,
+                        .owner = std::to_string(request.which)});
+    } else if (request.which >= places.size()) {
+      return;
+    } else if (request.what == What::kNext) {
+      fd = rotate(places[request.which], keep, lasting, answer);
+    } else {
+      remove_oldest(places[request.which], request.what == What::kRemoveOldestOfAll, answer);
+    }
     const bool sent = send(socket, answer, fd);
     if (fd >= 0) ::close(fd);
     if (!sent) return;
@@ -161,7 +199,7 @@ void keep_only(int socket) noexcept {
   for (const std::string& file : files) {
     const std::filesystem::path path(file);
     const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-    places.push_back({-1, folder, path.filename().string(), {}});
+    places.push_back({.folder_name = folder, .name = path.filename().string()});
     Place& place = places.back();
     if (!open_folder(place) && !lasting.folder_may_come && ready.error_number == 0) {
       ready.error_number = errno;
@@ -180,7 +218,8 @@ void keep_only(int socket) noexcept {
 }  // namespace
 
 Rotation::Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep,
-                   Lasting lasting) {
+                   Lasting lasting)
+    : folder_of_owners_(lasting.folder_of_owners) {
   for (const std::string& file : files) names_.push_back({.path = file});
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) refuse(errno, "can't make a socket");
@@ -205,7 +244,7 @@ Rotation::~Rotation() {
 
 int Rotation::next(std::size_t which) {
   const std::lock_guard lock(mutex_);
-  const auto request = static_cast<std::uint32_t>(which);
+  const Request request{Request::What::kNext, static_cast<std::uint32_t>(which)};
   Answer answer;
   int fd = -1;
   if (!send(socket_, request) || !receive(socket_, answer, fd)) {
@@ -218,6 +257,29 @@ int Rotation::next(std::size_t which) {
   if (fd >= 0) name.newest = file_at(name.path, fd);
   errno = answer.error_number;
   return fd;
+}
+
+std::size_t Rotation::add_owner(uid_t uid) {
+  const std::lock_guard lock(mutex_);
+  const Request request{Request::What::kAddOwner, uid};
+  Answer answer;
+  int none = -1;
+  // Without a helper, next() says so.
+  if (!send(socket_, request) || !receive(socket_, answer, none))
+    answer.which = static_cast<std::uint32_t>(names_.size());
+  names_.push_back({.path = fmt::format("{}/{}/{}", folder_of_owners_, uid, kNameOfOwners)});
+  return answer.which;
+}
+
+bool Rotation::remove_oldest(std::size_t which, bool all) {
+  const std::lock_guard lock(mutex_);
+  const Request request{all ? Request::What::kRemoveOldestOfAll : Request::What::kRemoveOldest,
+                        static_cast<std::uint32_t>(which)};
+  Answer answer;
+  int none = -1;
+  if (!send(socket_, request) || !receive(socket_, answer, none)) return false;
+  names_[which].removed += answer.removed;
+  return answer.removed != 0;
 }
 
 std::uint64_t Rotation::removed(std::size_t which) const {

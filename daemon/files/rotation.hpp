@@ -31,7 +31,11 @@ class Rotation {
     std::chrono::seconds max_age{};
     /// A folder that is missing, or is another one by now, is looked for again by next().
     bool folder_may_come = false;
+    /// For add_owner().
+    std::string folder_of_owners = {};
   };
+  /// In the folder of each owner.
+  static constexpr const char* kNameOfOwners = "host.tracer";
 
   /// `keep`: the N; kKeepAll: as many as there are. Absent `user`: the rights of now. To be made while there is one
   /// thread. Throws tracer::Error: kInternal, kPermission, kFileUnwritable.
@@ -45,6 +49,12 @@ class Rotation {
 
   /// A descriptor of the new file, or -1 and errno. From any thread. `which`: its place in `files`.
   int next(std::size_t which);
+  /// The files of one more owner, in a folder of that number that only root can read, which is made for the first of
+  /// them. Returns its `which`.
+  std::size_t add_owner(uid_t uid);
+  /// The one with the highest number; `all`: where there is none, also NAME itself, to which nobody writes then. False:
+  /// there is none.
+  bool remove_oldest(std::size_t which, bool all);
   /// Files that are there no more, since there are newer ones.
   std::uint64_t removed(std::size_t which) const;
   /// Somebody else has moved or replaced one that was written to, then or since. `first`: what stood there at first.
@@ -52,6 +62,7 @@ class Rotation {
   bool moved(std::size_t which, const std::optional<NamedFile>& first) const;
 
  private:
+  const std::string folder_of_owners_;
   mutable std::mutex mutex_;
   int socket_ = -1;
   pid_t helper_ = -1;

@@ -122,7 +122,6 @@ bool held(bool is_so) noexcept {
 
 /// Nobody's: what it owned, others of that user could stop or trace. The capabilities stay for the moment.
 bool left_root() noexcept {
-  constexpr uid_t kNobodyElse = 2147483646;
   if (!is_root()) return true;
   ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
   // EINVAL: a user namespace that doesn't have that number. Its root is an ordinary user outside.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 
@@ -35,6 +37,8 @@ void act_for_caller();
 /// owns files and processes without any; for good. Of the calling thread, and of those that it starts.
 /// Throws tracer::Error(kPermission) if that fails.
 void drop_privileges();
+/// Whose it is then.
+inline constexpr uid_t kNobodyElse = 2147483646;
 /// Likewise where no command is there that signals could be passed on to.
 void drop_privileges_to_serve();
 

@@ -150,7 +150,7 @@ void check_folder(const toml::table& table, std::string_view key, const std::fil
 
 void read_recordings(const toml::table& table, ServeConfig::Recordings& recordings, bool with_folders,
                      RuleMistakes& mistakes) {
-  check_keys(table, "[recordings]", {"folder", "file_mib", "files", "max_age_hours", "seal_s"}, mistakes);
+  check_keys(table, "[recordings]", {"folder", "file_mib", "files", "max_age_hours", "seal_s", "by_owner"}, mistakes);
   read_path(table, "folder", true, recordings.folder, mistakes);
   if (with_folders && recordings.folder.is_absolute()) check_folder(table, "folder", recordings.folder, mistakes);
   std::uint64_t file_mib = recordings.file_bytes >> 20;
@@ -163,6 +163,7 @@ void read_recordings(const toml::table& table, ServeConfig::Recordings& recordin
   std::int64_t seal_s = 0;
   read_number(table, "seal_s", 1, 24 * 3600, seal_s, mistakes);
   recordings.seal = std::chrono::seconds(seal_s);
+  recordings.by_owner = read_flag(table, "by_owner", mistakes);
 }
 
 void read_limits(const toml::table& table, ServeConfig& config, RuleMistakes& mistakes) {

@@ -24,6 +24,7 @@ struct ServeConfig {
     std::uint64_t file_bytes = 256u << 20;
     std::uint32_t files = 8;
     std::chrono::hours max_age{7 * 24};
+    bool by_owner = false;         ///< One recording of each owner, which they can read, in place of one of the host.
     std::chrono::seconds seal{0};  ///< A file is left after so long; 0: when it is full, or the others are too old.
   };
   Recordings recordings = {};

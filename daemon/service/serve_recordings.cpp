@@ -1,43 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/serve_recordings.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstddef>
+#include <ctime>
 #include <filesystem>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include <tracer/error.hpp>
-
-#include "base/clock.hpp"
 #include "base/json_text.hpp"
-#include "show/printable.hpp"
-#include "stream/recording_tail.hpp"
+#include "serve/past_files.hpp"
 #include "terminal/say.hpp"
 
 namespace tracerd {
 namespace {
 
-constexpr auto kTryAgain = std::chrono::seconds(60);
-/// After so long, what a sink got is in its file, or it has a problem.
-constexpr std::uint64_t kLongestUnwritten_ns = 10'000'000'000;
+using std::chrono::steady_clock;
 
-/// What the files take, and what their disk has left.
+constexpr auto kLookAtDisk = std::chrono::seconds(2);
+/// So long, a clock that says that files are too old must say so.
+constexpr auto kLongestWrongClock = std::chrono::hours(1);
+
+/// What the files take.
 struct Disk {
   std::uint64_t used_bytes = 0;
-  std::uint32_t files = 0;
-  std::optional<std::uint64_t> free_bytes;
+  std::uint64_t files = 0;
 };
 
-Disk disk_of(const std::filesystem::path& folder, const std::string& file, std::uint32_t older) {
+Disk disk_of(const std::string& file, std::uint32_t older) {
   Disk disk;
   for (std::uint32_t number = 0; number <= older; ++number) {
     struct stat status {};
@@ -45,172 +38,180 @@ Disk disk_of(const std::filesystem::path& folder, const std::string& file, std::
     ++disk.files;
     disk.used_bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
   }
-  struct statvfs space {};
-  if (::statvfs(folder.c_str(), &space) == 0)
-    disk.free_bytes = static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
   return disk;
 }
 
-/// What lives is told by its beginnings.
-bool says_where_it_ends(const std::vector<tracer::Event>& last) {
-  return std::any_of(last.begin(), last.end(), [](const tracer::Event& event) {
-    using tracer::EventKind;
-    return event.kind() != EventKind::kProcessStart && event.kind() != EventKind::kRunStart &&
-           event.kind() != EventKind::kTaskStart;
-  });
+Disk disk_of(const std::filesystem::path& folder, uid_t owner) {
+  Disk disk;
+  for (const auto& file : tracer::internal::past_files(folder, owner, false)) {
+    ++disk.files;
+    disk.used_bytes += file.disk_bytes;
+  }
+  return disk;
+}
+
+void append_problem(std::string& text, const std::optional<std::string>& problem) {
+  text += ",\"problem\":";
+  if (problem) {
+    tracer::internal::append_json_text(text, *problem);
+  } else {
+    text += "null";
+  }
 }
 
 }  // namespace
 
 ServeRecordings::ServeRecordings(const ServeConfig::Recordings& options) : options_(options) {
   if (options_.folder.empty()) return;
-  file_ = (options_.folder / "host.tracer").string();
-  rotation_ = std::make_shared<Rotation>(std::nullopt, std::vector{file_}, options_.files,
-                                         Rotation::Lasting{options_.max_age, true});
+  std::vector<std::string> files;
+  if (!options_.by_owner) files.push_back((options_.folder / Rotation::kNameOfOwners).string());
+  rotation_ = std::make_shared<Rotation>(std::nullopt, files, options_.files,
+                                         Rotation::Lasting{options_.max_age, true, options_.folder.string()});
 }
 
 void ServeRecordings::start(const tracer::Session& session, tracer::internal::Server& server,
                             const tracer::internal::RecentEvents::Left* left) {
   session_ = &session;
   server_ = &server;
-  whole_until_ns_ = tracer::internal::boot_time_ns();
   if (!rotation_) return;
-  *place_ = tracer::internal::last_place(file_, session.host().session_id);
-  const std::vector<tracer::Event> rest = left == nullptr ? std::vector<tracer::Event>() : rest_of(*left);
-  begin_anew_with(rest);
+  if (options_.by_owner) return server.record_by_owner([this](uid_t owner, auto of_owner) { meet(owner, of_owner); });
+  RecordedSeries& series = add_series(std::nullopt);
+  if (left == nullptr) return series.start(std::nullopt);
+  std::vector<tracer::Event> events;
+  for (const auto& each : left->events) events.push_back(each.event);
+  series.start(events);
+}
+
+std::size_t ServeRecordings::place_of(uid_t owner) {
+  const auto known = places_.find(owner);
+  return known != places_.end() ? known->second : places_.emplace(owner, rotation_->add_owner(owner)).first->second;
+}
+
+RecordedSeries& ServeRecordings::add_series(Owner owner) {
+  RecordedSeries::Place place{(options_.folder / Rotation::kNameOfOwners).string(), rotation_, 0, owner};
+  if (owner) {
+    place.file = (options_.folder / std::to_string(*owner) / Rotation::kNameOfOwners).string();
+    place.which = place_of(*owner);
+  }
+  return series_.try_emplace(owner, options_, std::move(place), *session_, *server_).first->second;
+}
+
+void ServeRecordings::meet(uid_t owner, std::optional<std::span<const tracer::Event>> left) {
+  if (series_.size() < kMostOwners) return add_series(owner).start(left);
+  if (left_out_++ == 0)
+    say("tracerd: more than {} users: what user {} and later ones run is not recorded\n", kMostOwners, owner);
 }
 
 void ServeRecordings::end() {
-  if (sink_) sink_->close();
-  sink_.reset();
-}
-
-/// The newest files may have no whole frame of events, or only say what lived when they began: those before them say
-/// where they end.
-std::vector<tracer::Event> ServeRecordings::rest_of(const tracer::internal::RecentEvents::Left& left) const {
-  std::vector<tracer::Event> events;
-  events.reserve(left.events.size());
-  for (const auto& each : left.events) events.push_back(each.event);
-  std::vector<tracer::Event> last;
-  for (std::size_t number = 0; !says_where_it_ends(last) && number <= options_.files; ++number) {
-    const auto of_file = tracer::internal::last_events(number == 0 ? file_ : fmt::format("{}.{}", file_, number));
-    last.insert(last.end(), of_file.begin(), of_file.end());
-  }
-  if (last.empty()) return events;
-  if (const auto behind = tracer::internal::find_behind(events, last)) {
-    events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(*behind));
-    return events;
-  }
-  tracer::Loss loss;
-  for (const tracer::Event& event : last) loss.time_ns = std::max(loss.time_ns, event.time_ns());
-  loss.cause = "service_gap";
-  loss.count = 1;
-  loss.first_ns = loss.last_ns = loss.time_ns;
-  say("tracerd: {}: how many events it lacks is not known\n", tracer::internal::printable(file_));
-  // All of them are later, or nobody knows which of them it has.
-  const auto is_newer = [&](const tracer::Event& event) { return event.time_ns() > loss.time_ns; };
-  if (!std::all_of(events.begin(), events.end(), is_newer)) events.clear();
-  loss.last_ns = events.empty() ? loss.time_ns : events.front().time_ns();
-  events.insert(events.begin(), tracer::Event(std::move(loss)));
-  return events;
+  for (auto& [owner, series] : series_) series.end();
 }
 
 void ServeRecordings::begin_anew() {
-  if (!rotation_ || session_ == nullptr || std::exchange(waits_for_living_, true)) return;
+  std::set<Owner> all;
+  for (const auto& [owner, series] : series_) all.insert(owner);
+  begin_anew(all);
+}
+
+void ServeRecordings::begin_anew(const std::set<Owner>& wanted) {
+  const bool is_asked = !wanted_.empty();
+  wanted_.insert(wanted.begin(), wanted.end());
+  if (is_asked || wanted_.empty()) return;
   server_->with_living([this](std::span<const tracer::Event> living) {
-    waits_for_living_ = false;
-    begin_anew_with(living);
+    const auto of_owners =
+        options_.by_owner ? server_->by_owner(living) : std::map<uid_t, std::vector<tracer::Event>>();
+    for (const Owner& owner : std::exchange(wanted_, {})) {
+      const auto own = owner ? of_owners.find(*owner) : of_owners.end();
+      series_.at(owner).begin_anew_with(!owner                   ? living
+                                        : own == of_owners.end() ? std::span<const tracer::Event>()
+                                                                 : std::span<const tracer::Event>(own->second));
+    }
   });
 }
 
-void ServeRecordings::begin_anew_with(std::span<const tracer::Event> first) {
-  close();
-  const int fd = rotation_->next(0);
-  began_ = std::chrono::steady_clock::now();
-  if (fd >= 0) return begin(fd, first);
-  const int error_number = errno;
-  ++failures_;
-  lacks_events_ = true;
-  try_again_ = began_ + kTryAgain;
-  problem_ = tracer::Error({tracer::ErrorCode::kFileUnwritable,
-                            error_number,
-                            fmt::format("{} can't be made", file_),
-                            "look at the folder and its disk; the service goes on, and tries again",
-                            {}})
-                 .what();
-  say("tracerd: {}\n", tracer::internal::printable_lines(*problem_));
+void ServeRecordings::look(steady_clock::time_point now) {
+  std::set<Owner> due;
+  for (auto& [owner, series] : series_)
+    if (series.look(now)) due.insert(owner);
+  begin_anew(due);
+  if (!options_.by_owner || !rotation_ || now < next_look_at_disk_) return;
+  next_look_at_disk_ = now + kLookAtDisk;
+  keep_bounds(now);
 }
 
-void ServeRecordings::close() {
-  if (!sink_) return;
-  sink_->close();
-  dropped_ += sink_->dropped();
-  sink_.reset();
-}
-
-void ServeRecordings::begin(int fd, std::span<const tracer::Event> first) {
-  problem_.reset();
-  auto sink = tracer::recording_sink(fd, file_, session_->host(),
-                                     {.max_bytes = options_.file_bytes,
-                                      .next_file = [rotation = rotation_] { return rotation->next(0); },
-                                      .place = place_});
-  if (std::exchange(lacks_events_, false)) {
-    const tracer::Event gap = gap_up_to_now();
-    sink->write({&gap, 1});
+/// Together they take what one recording would. Who holds most loses the oldest file.
+void ServeRecordings::keep_bounds(steady_clock::time_point now) {
+  using tracer::internal::PastFile;
+  std::map<uid_t, std::vector<PastFile>> files;
+  std::map<uid_t, std::uint64_t> held;
+  std::uint64_t all = 0;
+  for (const uid_t owner : tracer::internal::past_owners(options_.folder)) {
+    std::vector<PastFile>& of_owner = files[owner] = tracer::internal::past_files(options_.folder, owner, false);
+    if (of_owner.empty()) continue;
+    if (!series_.contains(owner)) remove_old(owner, of_owner.back().written_ns, now);
+    for (const PastFile& file : of_owner) held[owner] += file.disk_bytes;
+    all += held[owner];
   }
-  sink_ = server_->add_sink(std::move(sink), first);
+  const std::uint64_t most = options_.file_bytes * (options_.files + 1);
+  while (all > most) {
+    const auto largest = std::max_element(held.begin(), held.end(),
+                                          [](const auto& one, const auto& other) { return one.second < other.second; });
+    const uid_t owner = largest->first;
+    std::vector<PastFile>& of_owner = files[owner];
+    const bool is_written = series_.contains(owner);
+    // The one that is written to goes when it is an older one.
+    if (of_owner.size() == 1 && is_written) return begin_anew({owner});
+    if (of_owner.empty() || !rotation_->remove_oldest(place_of(owner), !is_written)) return;
+    all -= of_owner.back().disk_bytes;
+    largest->second -= of_owner.back().disk_bytes;
+    of_owner.pop_back();
+  }
 }
 
-tracer::Event ServeRecordings::gap_up_to_now() const {
-  tracer::Loss loss;
-  loss.time_ns = tracer::internal::boot_time_ns();
-  loss.cause = "unrecorded";
-  // How many they are, nobody has counted.
-  loss.count = 1;
-  loss.first_ns = whole_until_ns_;
-  loss.last_ns = loss.time_ns;
-  return loss;
-}
-
-void ServeRecordings::look(std::chrono::steady_clock::time_point now) {
-  if (!rotation_) return;
-  if (sink_) {
-    if (const auto problem = sink_->problem()) {
-      ++failures_;
-      lacks_events_ = true;
-      problem_ = tracer::Error(*problem).what();
-      say("tracerd: {}: {}\n", file_, tracer::internal::printable_lines(*problem_));
-      close();
-      try_again_ = now + kTryAgain;
-    } else {
-      const std::uint64_t now_ns = tracer::internal::boot_time_ns();
-      whole_until_ns_ = std::max(whole_until_ns_, now_ns - std::min(now_ns, kLongestUnwritten_ns));
-      // So that what is kept is hardly older than wanted.
-      const std::chrono::seconds longest = std::chrono::seconds(options_.max_age) / 4;
-      if (now - began_ > (options_.seal.count() == 0 ? longest : std::min(options_.seal, longest))) begin_anew();
-    }
-  } else if (now >= try_again_) {
-    begin_anew();
+void ServeRecordings::remove_old(uid_t owner, std::int64_t oldest_ns, steady_clock::time_point now) {
+  const std::int64_t age_ns = static_cast<std::int64_t>(std::time(nullptr)) * 1'000'000'000 - oldest_ns;
+  if (age_ns <= std::chrono::nanoseconds(options_.max_age).count()) {
+    idle_since_.erase(owner);
+  } else if (now - idle_since_.try_emplace(owner, now).first->second >= kLongestWrongClock) {
+    rotation_->remove_oldest(place_of(owner), true);
   }
 }
 
 std::string ServeRecordings::status() const {
   if (!rotation_) return "null";
-  const Disk disk = disk_of(options_.folder, file_, options_.files);
+  Disk disk;
+  std::uint64_t removed = 0;
+  std::uint64_t failures = 0;
+  std::uint64_t dropped = 0;
+  std::optional<std::string> problem;
+  std::string owners;
+  for (const auto& [owner, series] : series_) {
+    const Disk own = owner ? disk_of(options_.folder, *owner) : disk_of(series.place().file, options_.files);
+    removed += series.removed();
+    failures += series.failures();
+    dropped += series.dropped();
+    if (!problem) problem = series.problem();
+    disk.files += own.files;
+    disk.used_bytes += own.used_bytes;
+    if (!owner) continue;
+    owners += fmt::format(
+        "{}{{\"uid\":{},\"files_there\":{},\"used_bytes\":{},\"removed\":{},\"failures\":{},\"dropped_events\":{}",
+        owners.empty() ? "" : ",", *owner, own.files, own.used_bytes, series.removed(), series.failures(),
+        series.dropped());
+    append_problem(owners, series.problem());
+    owners += '}';
+  }
   std::string text = "{\"file\":";
-  tracer::internal::append_json_text(text, file_);
+  tracer::internal::append_json_text(
+      text, (options_.folder / (options_.by_owner ? "UID" : "") / Rotation::kNameOfOwners).string());
   text += fmt::format(
       ",\"file_bytes\":{},\"files\":{},\"files_there\":{},\"used_bytes\":{},\"removed\":{},\"failures\":{},"
       "\"dropped_events\":{}",
-      options_.file_bytes, options_.files, disk.files, disk.used_bytes, rotation_->removed(0), failures_,
-      dropped_ + (sink_ ? sink_->dropped() : 0));
-  if (disk.free_bytes) text += fmt::format(",\"free_bytes\":{}", *disk.free_bytes);
-  text += ",\"problem\":";
-  if (problem_) {
-    tracer::internal::append_json_text(text, *problem_);
-  } else {
-    text += "null";
-  }
+      options_.file_bytes, options_.files, disk.files, disk.used_bytes, removed, failures, dropped);
+  struct statvfs space {};
+  if (::statvfs(options_.folder.c_str(), &space) == 0)
+    text += fmt::format(",\"free_bytes\":{}", static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize);
+  append_problem(text, problem);
+  if (options_.by_owner) text += fmt::format(",\"owners_left_out\":{},\"owners\":[{}]", left_out_, owners);
   return text + '}';
 }
 

@@ -49,6 +49,7 @@ TRACER_EXPORT void export_table_schema(Table table, ArrowSchema* out);
 
 struct TableOptions {
   std::size_t rows_per_batch = 65536;  ///< At most; fewer if texts are long. 0 counts as 1.
+  bool only_ended = false;             ///< kProcesses: without those that had not ended when the recording ended.
 };
 
 /// Streams the rest of a recording as one table, batch by batch, in bounded memory. get_next reads, on the thread that
@@ -70,9 +71,9 @@ class TRACER_EXPORT TableBuilder {
   TableBuilder(TableBuilder&&) noexcept;
   TableBuilder& operator=(TableBuilder&&) noexcept;
 
-  /// Skips events that have no row in this table. kProcesses has rows for processes that have not ended once SessionEnd
-  /// was added. Throws std::bad_alloc, and the rows so far are lost; throws Error(kNoMemory) if their texts take more
-  /// than 1 GiB, and the rows are kept.
+  /// Skips events that have no row in this table. `time_unix_ns` is by the clock of now. kProcesses has rows for
+  /// processes that have not ended once SessionEnd was added. Throws std::bad_alloc, and the rows so far are lost;
+  /// throws Error(kNoMemory) if their texts take more than 1 GiB, and the rows are kept.
   void add(const Event& event);
   /// The number of rows that finish() will return.
   std::size_t rows() const noexcept;

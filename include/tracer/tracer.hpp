@@ -2,6 +2,7 @@
 /// Everything public.
 #pragma once
 
+#include <tracer/answers.hpp>
 #include <tracer/check.hpp>
 #include <tracer/context.hpp>
 #include <tracer/error.hpp>
@@ -9,6 +10,7 @@
 #include <tracer/filter.hpp>
 #include <tracer/host.hpp>
 #include <tracer/key.hpp>
+#include <tracer/past.hpp>
 #include <tracer/recording.hpp>
 #include <tracer/report.hpp>
 #include <tracer/run.hpp>

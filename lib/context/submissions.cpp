@@ -22,16 +22,18 @@ constexpr std::size_t kMostBytesOfOne = 64u << 10;
 constexpr std::size_t kMostExpected = 1024;
 constexpr std::size_t kMostAnnouncements = 4;
 constexpr std::array<std::string_view, 5> kOutcomes = {"succeeded", "failed", "cached", "aborted", "unknown"};
+/// In the order of ToldOfSubmitted::State.
+constexpr std::array<std::string_view, 3> kStates = {"submitted", "started", "started_elsewhere"};
 
 [[noreturn]] void refuse(std::string what, std::string fix) {
   throw Error({ErrorCode::kInvalidArgument, 0, std::move(what), std::move(fix), {}});
 }
 
-TaskSubmit event_of(const Submitted& submitted, std::string state, std::uint64_t time_ns) {
+TaskSubmit event_of(const Submitted& submitted, std::string_view state, std::uint64_t time_ns) {
   TaskSubmit event;
   event.time_ns = time_ns;
   event.context = submitted.context;
-  event.state = std::move(state);
+  event.state = state;
   event.submitted_ns = submitted.submitted_ns;
   event.requested = submitted.requested;
   event.expected = submitted.expected;
@@ -68,7 +70,8 @@ Submitted checked(const Submission& submission, const Caller& caller, const KeyO
                       submission.expected,
                       boot_time_ns(),
                       expires_after_ns,
-                      caller.uid};
+                      caller.uid,
+                      {}};
   if (bytes_of(submitted) > kMostBytesOfOne)
     refuse(fmt::format("a submission of {} bytes", bytes_of(submitted)), fmt::format("keep it to {}", kMostBytesOfOne));
   return submitted;
@@ -80,17 +83,48 @@ void check(const Withdrawal& withdrawal) {
          "give succeeded, failed, cached, aborted or unknown");
 }
 
+std::optional<ToldOfSubmitted::State> ToldOfSubmitted::state_from(std::string_view state) noexcept {
+  const auto* const found = std::find(kStates.begin(), kStates.end(), state);
+  if (found == kStates.end()) return std::nullopt;
+  return static_cast<State>(found - kStates.begin());
+}
+
+std::optional<Key> task_key_of(Context context, const KeyOrigin& origin, std::optional<uid_t> owner) {
+  if (!context.engine || !context.run_id || !context.task_id) return std::nullopt;
+  bound(context);
+  stamp(context, Provenance::kAnnounced);
+  set_run_key(context, origin, owner);
+  set_task_key(context, origin, owner);
+  return context.task_key;
+}
+
+void Submissions::tell(Submitted& submitted, State state, std::uint64_t time_ns, std::vector<Event>& events) {
+  submitted.told = {state, time_ns};
+  events.emplace_back(event_of(submitted, kStates[static_cast<std::size_t>(state)], time_ns));
+}
+
+std::vector<Event> Submissions::told() const {
+  std::vector<Event> events;
+  for (const bool is_task : {false, true})
+    rows_.each([&](Key, const Row& row) {
+      const Submitted& submitted = row.submitted;
+      if (!submitted.told || submitted.context->task_key.has_value() != is_task) return;
+      events.emplace_back(
+          event_of(submitted, kStates[static_cast<std::size_t>(submitted.told->state)], submitted.told->time_ns));
+    });
+  return events;
+}
+
 void Submissions::submit(Submitted submitted, std::vector<Event>& events) {
   const Key key = submitted.key();
   if (Row* const row = rows_.find(key)) {
     submitted.submitted_ns = row->submitted.submitted_ns;
-    if (row->state != State::kQueued && row->submitted.context->task_key) return;
+    if (row->submitted.told->state != State::kQueued && row->submitted.context->task_key) return;
     rows_.charge(key, bytes_of(submitted));
     row->submitted = std::move(submitted);
-    events.emplace_back(event_of(row->submitted, "submitted", boot_time_ns()));
-    return;
+    return tell(row->submitted, State::kQueued, boot_time_ns(), events);
   }
-  events.emplace_back(event_of(submitted, "submitted", submitted.submitted_ns));
+  if (!submitted.told) tell(submitted, State::kQueued, submitted.submitted_ns, events);
   const std::size_t bytes = bytes_of(submitted);
   const uid_t uid = submitted.uid;
   rows_.put(key, uid, bytes, {std::move(submitted)});
@@ -107,8 +141,7 @@ std::optional<std::uint64_t> Submissions::started(const Context& context, std::u
                                                   std::vector<Event>& events) {
   Row* const row = context.task_key ? rows_.find(*context.task_key) : nullptr;
   if (row == nullptr) return std::nullopt;
-  if (row->state != State::kStarted) events.emplace_back(event_of(row->submitted, "started", time_ns));
-  row->state = State::kStarted;
+  if (row->submitted.told->state != State::kStarted) tell(row->submitted, State::kStarted, time_ns, events);
   return row->submitted.submitted_ns;
 }
 
@@ -132,8 +165,9 @@ void Submissions::over(Key key, Row& row, const Withdrawal& withdrawal, std::uin
                        std::vector<Event>& events, std::vector<AnnouncementName>& names) {
   const bool ran = withdrawal.outcome == "succeeded" || withdrawal.outcome == "failed";
   const bool is_task = row.submitted.context->task_key.has_value();
-  TaskSubmit event =
-      event_of(row.submitted, is_task && ran && row.state != State::kStarted ? "ended_elsewhere" : "withdrawn", now_ns);
+  TaskSubmit event = event_of(
+      row.submitted, is_task && ran && row.submitted.told->state != State::kStarted ? "ended_elsewhere" : "withdrawn",
+      now_ns);
   event.outcome = withdrawal.outcome;
   event.exit_code = withdrawal.exit_code;
   events.emplace_back(std::move(event));
@@ -143,11 +177,10 @@ void Submissions::over(Key key, Row& row, const Withdrawal& withdrawal, std::uin
 
 void Submissions::look(std::uint64_t now_ns, std::vector<Event>& events) {
   rows_.erase_if([&](Key, Row& row) {
-    const Submitted& submitted = row.submitted;
-    if (row.state == State::kQueued && row.announced_ns != 0 && now_ns - row.announced_ns > kElsewhereAfter_ns) {
-      row.state = State::kElsewhere;
-      events.emplace_back(event_of(submitted, "started_elsewhere", now_ns));
-    }
+    Submitted& submitted = row.submitted;
+    if (submitted.told->state == State::kQueued && row.announced_ns != 0 &&
+        now_ns - row.announced_ns > kElsewhereAfter_ns)
+      tell(submitted, State::kElsewhere, now_ns, events);
     if (now_ns - submitted.submitted_ns < submitted.expires_after_ns) return false;
     events.emplace_back(event_of(submitted, "expired", now_ns));
     return true;

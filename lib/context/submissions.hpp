@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tracer/announcement.hpp>
@@ -19,6 +20,22 @@
 
 namespace tracer::internal {
 
+/// What was told of a submission last: by a TaskSubmit of that time.
+struct ToldOfSubmitted {
+  enum class State : std::uint8_t { kQueued, kStarted, kElsewhere };
+  State state = State::kQueued;
+  std::uint64_t time_ns = 0;
+
+  /// Absent: it is over then.
+  static std::optional<State> state_from(std::string_view state) noexcept;
+};
+
+/// Of one that an earlier process of the service has got.
+struct SubmittedEarlier {
+  std::uint64_t submitted_ns = 0;
+  std::optional<ToldOfSubmitted> told = {};
+};
+
 /// A submission that was checked: its context has the keys of the run and, of a task, of the task.
 struct Submitted {
   std::shared_ptr<const Context> context;
@@ -27,6 +44,7 @@ struct Submitted {
   std::uint64_t submitted_ns = 0;
   std::uint64_t expires_after_ns = 0;
   uid_t uid = 0;
+  std::optional<ToldOfSubmitted> told = {};  ///< Absent: nothing yet.
 
   Key key() const noexcept { return context->task_key ? *context->task_key : *context->run_key; }
 };
@@ -36,6 +54,8 @@ Submitted checked(const Submission& submission, const Caller& caller, const KeyO
                   std::optional<uid_t> owner);
 /// Throws Error(kInvalidArgument).
 void check(const Withdrawal& withdrawal);
+/// Of the task that these words submit; absent: they are not enough.
+std::optional<Key> task_key_of(Context context, const KeyOrigin& origin, std::optional<uid_t> owner);
 
 /// Tasks that wait for their turn, and runs with what is expected of them. One thread at a time.
 class Submissions {
@@ -49,6 +69,8 @@ class Submissions {
   explicit Submissions(std::shared_ptr<Accounts> accounts) : rows_(kMostBytes, kFull, std::move(accounts)) {}
 
   bool empty() const noexcept { return rows_.empty(); }
+  /// Of all, what was told of it last; runs first.
+  std::vector<Event> told() const;
   void submit(Submitted submitted, std::vector<Event>& events);
   /// Its task is about to begin. `task_key`: of the context that it gives.
   void announced(Key task_key, const std::string& key, uid_t uid, std::uint64_t now_ns);
@@ -61,14 +83,14 @@ class Submissions {
   void look(std::uint64_t now_ns, std::vector<Event>& events);
 
  private:
-  enum class State : std::uint8_t { kQueued, kStarted, kElsewhere };
+  using State = ToldOfSubmitted::State;
   struct Row {
     Submitted submitted;
-    State state = State::kQueued;
     std::uint64_t announced_ns = 0;  ///< 0: it was not.
     std::vector<AnnouncementName> names = {};
   };
 
+  static void tell(Submitted& submitted, State state, std::uint64_t time_ns, std::vector<Event>& events);
   void over(Key key, Row& row, const Withdrawal& withdrawal, std::uint64_t now_ns, std::vector<Event>& events,
             std::vector<AnnouncementName>& names);
 

@@ -134,6 +134,11 @@ struct HistoryRequest {
   std::optional<std::uint64_t> input_bytes = {};  ///< See History::expect().
 };
 
+struct RecordingsRequest {
+  static constexpr std::string_view kName = "recordings";
+  std::optional<std::uint64_t> since_ns = {};  ///< Those that were written then or later, by Unix time. Absent: all.
+};
+
 struct FlushRequest {
   static constexpr std::string_view kName = "flush";
   std::optional<std::uint64_t> stream = {};  ///< A filtered one, whose numbers are wanted.
@@ -152,7 +157,7 @@ struct SubscribeRequest {
 using Request = std::variant<HelloRequest, AnnounceRequest, SubmitRequest, WithdrawRequest, AttachRequest, LabelRequest,
                              EndLabelRequest, ResumeLabelRequest, UnlabelRequest, OwnWorkRequest, TotalsRequest,
                              StatisticsRequest, StatusRequest, SnapshotRequest, StateRequest, FindingsRequest,
-                             HistoryRequest, FlushRequest, SubscribeRequest>;
+                             HistoryRequest, RecordingsRequest, FlushRequest, SubscribeRequest>;
 
 /// One line with its end.
 std::string to_line(const Request& request);
@@ -208,6 +213,21 @@ struct HistoryReply {
   std::string history = "{}";
 };
 
+/// A descriptor of each file comes with it, in the same order.
+struct RecordingsReply {
+  struct File {
+    std::uint32_t owner_uid = 0;
+    std::string session_id = {};
+    std::uint64_t number = 0;  ///< Among those of the session and owner; 0: not known.
+    std::uint64_t bytes = 0;
+    std::uint64_t written_ns = 0;  ///< When last, by Unix time.
+  };
+  bool by_owner = false;  ///< False: this service does not record by owner, and has no files for anybody.
+  std::vector<File> files = {};
+  bool more = false;          ///< There are further ones: ask again, since `next_ns`.
+  std::uint64_t next_ns = 0;  ///< 0: none is here.
+};
+
 struct FlushReply {
   std::uint64_t sequence = 0;  ///< Of the last event that happened before the request; 0: there was none.
 };
@@ -237,6 +257,7 @@ std::string to_line(const FindingsReply& reply);
 std::string to_line(const StatusReply& reply);
 std::string to_line(const StateReply& reply);
 std::string to_line(const HistoryReply& reply);
+std::string to_line(const RecordingsReply& reply);
 std::string to_line(const FlushReply& reply);
 std::string to_line(const SubscribeReply& reply);
 /// It is the refusal of a request that the service does not know.
@@ -256,6 +277,7 @@ FindingsReply findings_from(std::string_view line);
 StatusReply status_from(std::string_view line);
 StateReply state_from(std::string_view line);
 HistoryReply history_from(std::string_view line);
+RecordingsReply recordings_from(std::string_view line);
 FlushReply flush_from(std::string_view line);
 SubscribeReply subscribe_from(std::string_view line);
 

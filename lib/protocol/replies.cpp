@@ -294,6 +294,42 @@ StatusReply status_from(std::string_view line) { return {member(accepted(line), 
 StateReply state_from(std::string_view line) { return {member(accepted(line), "state").dump()}; }
 HistoryReply history_from(std::string_view line) { return {member(accepted(line), "history").dump()}; }
 
+namespace {
+
+using PastFile = RecordingsReply::File;
+constexpr auto kPastFields =
+    std::tuple(std::pair("owner_uid", &PastFile::owner_uid), std::pair("session_id", &PastFile::session_id),
+               std::pair("number", &PastFile::number), std::pair("bytes", &PastFile::bytes),
+               std::pair("written_ns", &PastFile::written_ns));
+
+}  // namespace
+
+std::string to_line(const RecordingsReply& reply) {
+  JsonOut object = ok();
+  object["by_owner"] = reply.by_owner;
+  object["files"] = JsonOut::array();
+  for (const PastFile& file : reply.files)
+    put_members(object["files"].emplace_back(JsonOut::object()), file, kPastFields);
+  object["more"] = reply.more;
+  if (reply.next_ns != 0) object["next"] = reply.next_ns;
+  return line_of(object);
+}
+
+RecordingsReply recordings_from(std::string_view line) {
+  const Json object = accepted(line);
+  RecordingsReply reply;
+  require_key(object, "by_owner", reply.by_owner);
+  const Json& list = member(object, "files");
+  if (!list.is_array()) refuse_value("files", "a list");
+  for (const Json& each : list) {
+    if (!each.is_object()) refuse_value("files", "a list of objects");
+    read_members(each, reply.files.emplace_back(), kPastFields);
+  }
+  read_key(object, "more", reply.more);
+  read_key(object, "next", reply.next_ns);
+  return reply;
+}
+
 std::string to_line(const FlushReply& reply) {
   JsonOut object = ok();
   object["sequence"] = reply.sequence;

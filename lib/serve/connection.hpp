@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/unique_fd.hpp"
 #include "protocol/line_splitter.hpp"
@@ -42,7 +43,8 @@ struct Connection {
   ByteCharge subscription;
   std::string reply;
   std::size_t reply_at = 0;
-  bool busy = false;       ///< A request is with the workers.
+  std::vector<UniqueFd> passed = {};  ///< With the first byte of the reply.
+  bool busy = false;                  ///< A request is with the workers.
   bool only_asks = false;  ///< The present request changes nothing: without a reader of its reply, it is in vain.
   bool gone = false;       ///< Its other end is closed.
   /// The same for other threads.

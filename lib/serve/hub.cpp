@@ -43,7 +43,6 @@ void Hub::for_viewers_of(const Owner& owner, F&& f) {
     return;
   }
   for (auto* const each : viewers_of_all_) give_to(*each);
-  if (owner.audience != Audience::kOwner) return;
   if (const auto found = viewers_of_owner_.find(owner.uid); found != viewers_of_owner_.end())
     for (auto* const each : found->second) give_to(*each);
 }
@@ -112,7 +111,29 @@ void Hub::deliver(const RecentEvents::Judged& judged, Clock::time_point now) {
   const Event masked = for_owner(event, owner, judged.changed_user, ownership_);
   const auto uid = owner.audience == Audience::kOwner ? std::optional(owner.uid) : std::nullopt;
   state_->add(event, uid, body_of(masked) == body_of(event) ? nullptr : &masked);
-  for_viewers_of(owner, [&](Place& place) { give(place, place.first.sight.all ? event : masked, now); });
+  if (take_of_owner_ && owner.audience != Audience::kEverybody) begin_to_take(owner.uid);
+  // Of the viewers of user 0's there is one: what is taken for root.
+  for_viewers_of(owner,
+                 [&](Place& place) { give(place, place.first.sight.all || owner.uid == 0 ? event : masked, now); });
+}
+
+void Hub::begin_to_take(uid_t owner) {
+  if (taken_.insert(owner).second) viewer({Sight{.owners = {owner}}, 0}).second.is_taken = true;
+}
+
+std::map<uid_t, std::vector<Event>> Hub::by_owner(std::span<const Event> living) const {
+  std::map<uid_t, std::vector<Event>> events;
+  for (const Event& event : living) {
+    const Owner owner = ownership_.owner_of_living(event);
+    events[owner.uid].push_back(owner.uid == 0 ? event : for_owner(event, owner, false, ownership_));
+  }
+  return events;
+}
+
+void Hub::begin_with(const Event& event) {
+  const Owner owner = judged(event).owner;
+  const auto uid = owner.audience == Audience::kOwner ? std::optional(owner.uid) : std::nullopt;
+  state_->add(event, uid);
 }
 
 std::vector<RecentEvents::Viewer> Hub::viewers() const {
@@ -140,6 +161,7 @@ RecentEvents::Viewer Hub::as_kept(const Place& place) const {
 
 void Hub::add(const RecentEvents::Viewer& left, Clock::time_point now) {
   if (left.filtered && !restore(left, now)) return;
+  if (take_of_owner_ && !left.filtered && left.sight.owners.size() == 1) begin_to_take(left.sight.owners.front());
   Viewer& viewer = this->viewer({left.sight, left.filtered ? left.filtered->id : 0}).second;
   viewer.last = left.last;
   viewer.samples = left.samples;
@@ -171,8 +193,9 @@ void Hub::give_numbered(Place& place, const Event& event, Clock::time_point now)
   if (const auto* sample = event.get_if<ToolSample>()) viewer.samples += sample->processes;
   if (event.kind() == EventKind::kProcessStart) ++viewer.started;
   if (event.kind() == EventKind::kProcessExit) ++viewer.ended;
-  if (!viewer.views.empty()) {
+  if (!viewer.views.empty() || viewer.is_taken) {
     const Event seen = as_seen(place, event);
+    if (viewer.is_taken) take_of_owner_(place.first.sight.owners.front(), seen);
     for (auto& [kinds, view] : viewer.views)
       if (view.wants(seen.kind())) put(view, seen, number, now);
   }

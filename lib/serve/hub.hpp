@@ -52,10 +52,19 @@ class Hub {
   Hub(HostInfo host, ServeLimits limits, Ownership ownership,
       const std::shared_ptr<Accounts>& accounts = std::make_shared<Accounts>());
 
+  /// From now on, `take` gets each event once, as its owner sees it; what is root's or nobody's as of user 0, whole.
+  /// What is everybody's it gets for each owner that has had an event.
+  using TakeOfOwner = std::function<void(uid_t owner, const Event& event)>;
+  void take_by_owner(TakeOfOwner take) { take_of_owner_ = std::move(take); }
+  /// What lives, likewise.
+  std::map<uid_t, std::vector<Event>> by_owner(std::span<const Event> living) const;
+
   void deliver(std::span<const Event> events, Clock::time_point now);
   /// The event as it is delivered, and whose it is. In the order of events.
   RecentEvents::Judged judged(const Event& event);
   void deliver(const RecentEvents::Judged& judged, Clock::time_point now);
+  /// For the state alone: an earlier process has delivered it.
+  void begin_with(const Event& event);
 
   /// As of now.
   std::vector<RecentEvents::Viewer> viewers() const;
@@ -153,12 +162,15 @@ class Hub {
     std::uint64_t ended = 0;
     std::map<std::set<EventKind>, View> views;
     std::unique_ptr<Filtered> filtered = {};  ///< Null: without a filter.
+    bool is_taken = false;                    ///< By take_by_owner().
   };
 
   using Viewers = std::map<ViewerKey, Viewer>;
   using Place = Viewers::value_type;
 
   Place& viewer(const ViewerKey& key);
+  /// Its events are taken from now on.
+  void begin_to_take(uid_t owner);
   RecentEvents::Viewer as_kept(const Place& place) const;
   /// Those that may see what is this owner's.
   template <class F>
@@ -200,6 +212,8 @@ class Hub {
   Viewers viewers_;
   std::unordered_map<uid_t, std::vector<Place*>> viewers_of_owner_;
   std::vector<Place*> viewers_of_all_;
+  TakeOfOwner take_of_owner_;    ///< Empty: nobody takes them.
+  std::set<uid_t> taken_;        ///< Owners that have had an event.
   std::set<ViewerKey> changed_;  ///< Since take_changed().
   const std::shared_ptr<StateTables> state_;
   std::vector<Event> passed_;              ///< By one filter, of one event.

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "base/number.hpp"
@@ -49,6 +50,21 @@ Owner Ownership::owner_of_roots(std::uint32_t pid, std::uint64_t start_ns) const
 Owner Ownership::owner_of(const Process& process) const {
   if (!process.uid) return kRoots;
   return *process.uid == 0 ? owner_of_roots(process.pid, process.start_ns) : owner_of_user(*process.uid);
+}
+
+Owner Ownership::owner_of_living(const Event& event) const {
+  Owner owner = kRoots;
+  visit(
+      [&](const auto& body) {
+        using E = std::remove_cvref_t<decltype(body)>;
+        if constexpr (std::same_as<E, RunStart> || std::same_as<E, TaskStart>) {
+          owner = owner_of_task(*body.context, body.pid, body.start_ns);
+        } else if constexpr (std::same_as<E, ProcessStart>) {
+          owner = owner_of(*body.process);
+        }
+      },
+      event);
+  return owner;
 }
 
 bool Ownership::was_of(const Process& process, const Owner& owner) const {

@@ -35,6 +35,8 @@ class Ownership {
   /// In the order of events.
   Owner owner_of(const Event& event);
   Owner owner_of(const Process& process) const;
+  /// Of what lives, told again: nothing new is learned of it.
+  Owner owner_of_living(const Event& event) const;
   /// Of a run, a task or labels.
   Owner owner_of(const Context& context) const { return owner_of_task(context, 0, 0); }
   /// The last event that owner_of() was asked about is an exec by which a process has become another user's, as after

@@ -239,6 +239,14 @@ void Keeping::restore(Reader& reader) {
         ++refused;
       }
     }
+    for (const Said::Submitted& each : left_said_.submitted) {
+      try {
+        reader.submit(each.submission, each.caller, each.earlier);
+        if (each.withdrawal) reader.withdraw(*each.withdrawal, each.caller);
+      } catch (const Error&) {
+        // It makes no sense to this version.
+      }
+    }
     Reader::Left left;
     left.commands = left_said_.commands;
     left.losses = left_->losses;
@@ -249,10 +257,11 @@ void Keeping::restore(Reader& reader) {
     for (const auto& [id, process] : left_->living)
       left.processes.push_back({process.process, 0, process.exec_ns.value_or(id.start_ns), now_ns});
     reader.go_on(std::move(left));
-    holder_.log(
-        fmt::format("goes on with session {}: {} processes, {} announcements ({} of them hold no more), {} events{}",
-                    session_id_, left_->living.size(), left_said_.announcements.size(), refused, left_->events.size(),
-                    kernel_->continues() ? "" : "; with other programs in the kernel"));
+    holder_.log(fmt::format(
+        "goes on with session {}: {} processes, {} announcements ({} of them hold no more), {} submissions, "
+        "{} events{}",
+        session_id_, left_->living.size(), left_said_.announcements.size(), refused, left_said_.submitted.size(),
+        left_->events.size(), kernel_->continues() ? "" : "; with other programs in the kernel"));
   }
   left_said_ = {};
   reader.contexts().when_changed(

@@ -52,6 +52,12 @@ std::optional<Number> word_as(std::string_view& line) {
   return parse_number<Number>(word);
 }
 
+std::optional<Key> word_as_key(std::string_view& line) {
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(std::min(line.size(), word.size() + 1));
+  return key_from(word);
+}
+
 /// A process that began later has only got the pid of the one that was meant.
 bool lives_since(pid_t pid, std::uint64_t said_ns) {
   const auto stat = read_proc_stat(pid);
@@ -84,6 +90,48 @@ std::optional<Said::Announced> announced_in(std::string_view line) {
   return announced;
 }
 
+/// What holds of a submission, as lines.
+struct SubmittedLines {
+  std::string_view said;
+  std::string_view withdrawn = {};
+  std::string_view told = {};
+  std::vector<std::string_view> announced = {};
+};
+
+/// Absent: it makes no sense.
+std::optional<Said::Submitted> submitted_in(const SubmittedLines& lines) {
+  std::string_view said = lines.said.substr(2);
+  word_as_key(said);
+  const auto uid = word_as<uid_t>(said);
+  auto submitted_ns = word_as<std::uint64_t>(said);
+  const auto until_ns = word_as<std::uint64_t>(said);
+  const Request request = request_from(said);
+  const auto* submit = std::get_if<SubmitRequest>(&request);
+  if (!uid || !submitted_ns || !until_ns || submit == nullptr) return std::nullopt;
+  Said::Submitted submitted{submit->submission, {0, 0, *uid}, {}};
+  if (!lines.told.empty()) {
+    std::string_view told = lines.told.substr(2);
+    word_as_key(told);
+    const auto state = ToldOfSubmitted::state_from(told.substr(0, told.find(' ')));
+    told.remove_prefix(std::min(told.size(), told.find(' ')) + 1);
+    const auto time_ns = word_as<std::uint64_t>(told);
+    const auto first_ns = word_as<std::uint64_t>(told);
+    if (!state || !time_ns || !first_ns) return std::nullopt;
+    submitted.earlier.told = {*state, *time_ns};
+    submitted_ns = first_ns;
+  }
+  submitted.earlier.submitted_ns = *submitted_ns;
+  const std::uint64_t holds_ns = *until_ns - std::min(*until_ns, *submitted_ns);
+  submitted.submission.expires_after = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::nanoseconds(holds_ns));
+  if (lines.withdrawn.empty()) return submitted;
+  std::string_view withdrawn = lines.withdrawn.substr(2);
+  word_as_key(withdrawn);
+  word_as<uid_t>(withdrawn);
+  const Request end = request_from(withdrawn);
+  if (const auto* withdraw = std::get_if<WithdrawRequest>(&end)) submitted.withdrawal = withdraw->withdrawal;
+  return submitted;
+}
+
 /// Absent: it makes no sense.
 std::optional<Context> context_in(std::string_view line) {
   line.remove_prefix(2);
@@ -107,6 +155,36 @@ struct Live {
   std::map<std::uint32_t, Line> contexts;
   std::vector<Line> announcements;
   std::map<pid_t, Line> commands;
+  struct Submitted {
+    uid_t user = 0;
+    uid_t uid = 0;
+    SubmittedLines lines;
+  };
+  std::map<Key, Submitted> submitted;
+
+  void take_of_submitted(char kind, std::string_view line, std::string_view whole, const Accounts& accounts) {
+    const auto key = word_as_key(line);
+    if (!key) return;
+    const auto known = submitted.find(*key);
+    if (kind == 's') {
+      const auto uid = word_as<uid_t>(line);
+      if (!uid) return;
+      Submitted& each = submitted[*key];
+      each.user = accounts.user_of(*uid);
+      each.uid = *uid;
+      each.lines.said = whole;
+    } else if (known == submitted.end()) {
+      return;
+    } else if (kind == 'w') {
+      if (word_as<uid_t>(line) == known->second.uid) known->second.lines.withdrawn = whole;
+    } else if (kind == 'b') {
+      known->second.lines.announced.push_back(whole);
+    } else if (ToldOfSubmitted::state_from(line.substr(0, line.find(' ')))) {
+      known->second.lines.told = whole;
+    } else {
+      submitted.erase(known);
+    }
+  }
 
   void take(std::string_view line, const Accounts& accounts, std::uint64_t now_ns) {
     const Line whole{0, line};
@@ -131,6 +209,8 @@ struct Live {
       const auto pid = word_as<pid_t>(line);
       const auto said_ns = word_as<std::uint64_t>(line);
       if (pid && said_ns && lives_since(*pid, *said_ns)) commands.insert_or_assign(*pid, whole);
+    } else if (kind == 's' || kind == 'w' || kind == 'b' || kind == 'd') {
+      take_of_submitted(kind, line, whole.text, accounts);
     }
   }
   /// Each whole line of a text that outlives this; the last one may be cut. Returns how many bytes these are.
@@ -148,6 +228,17 @@ struct Live {
     for (const auto& [number, line] : contexts) visit(line);
     for (const auto& [pid, line] : commands) visit(line);
     for (const Line& line : announcements) visit(line);
+    for (const auto& [key, each] : submitted)
+      each_of(each, [&](std::string_view line) { visit(Line{each.user, line}); });
+  }
+  /// In their order.
+  template <class Visit>
+  static void each_of(const Submitted& submitted, const Visit& visit) {
+    const SubmittedLines& lines = submitted.lines;
+    visit(lines.said);
+    if (!lines.told.empty()) visit(lines.told);
+    for (const std::string_view line : lines.announced) visit(line);
+    if (!lines.withdrawn.empty()) visit(lines.withdrawn);
   }
 };
 
@@ -166,6 +257,7 @@ struct Said::State {
     for (const auto& [user, bytes] : held) accounts->release(user, bytes);
     held.clear();
     numbers.clear();
+    submitted.clear();
   }
   void charge(uid_t user, std::size_t bytes) {
     room->hold(user, bytes);
@@ -177,6 +269,11 @@ struct Said::State {
     room.emplace(kMostBytes);
     live.each([this](const Live::Line& line) { charge(line.user, line.text.size() + 1); });
     for (const auto& [number, line] : live.contexts) numbers[number] = {line.user, line.text.size() + 1};
+    for (const auto& [key, each] : live.submitted) {
+      std::size_t bytes = 0;
+      Live::each_of(each, [&bytes](std::string_view line) { bytes += line.size() + 1; });
+      submitted[key] = {each.user, bytes};
+    }
     const std::size_t all = room->all();
     least_to_move = std::max<std::size_t>(1u << 20, 2 * all);
   }
@@ -192,11 +289,13 @@ struct Said::State {
     charge(user, line.size());
     return true;
   }
-  void forget(std::uint32_t number) noexcept {
-    const auto known = numbers.find(number);
-    if (known == numbers.end()) return;
+  using Held = std::pair<uid_t, std::size_t>;
+  template <class Name>
+  void forget(std::map<Name, Held>& lines, Name name) noexcept {
+    const auto known = lines.find(name);
+    if (known == lines.end()) return;
     const auto [user, bytes] = known->second;
-    numbers.erase(known);
+    lines.erase(known);
     room->give_back(user, bytes);
     accounts->release(user, bytes);
     if ((held[user] -= bytes) == 0) held.erase(user);
@@ -207,8 +306,9 @@ struct Said::State {
   UniqueFd memory;
   const std::shared_ptr<Accounts> accounts;
   std::optional<FairRoom> room;
-  std::map<uid_t, std::size_t> held;                               ///< What is charged to `accounts`.
-  std::map<std::uint32_t, std::pair<uid_t, std::size_t>> numbers;  ///< Users and bytes of their lines.
+  std::map<uid_t, std::size_t> held;      ///< What is charged to `accounts`.
+  std::map<std::uint32_t, Held> numbers;  ///< Users and bytes of their lines.
+  std::map<Key, Held> submitted;          ///< Likewise.
   std::size_t used = 0;
   std::size_t least_to_move = 0;
   bool moves = false;
@@ -291,6 +391,17 @@ Said::Left Said::read(int memory) {
       if (auto announced = announced_in(line.text.substr(2))) left.announcements.push_back(std::move(*announced));
     });
   for (const auto& [pid, line] : live.commands) left.commands.push_back(pid);
+  for (const auto& [key, each] : live.submitted) {
+    add([&] {
+      if (auto submitted = submitted_in(each.lines)) left.submitted.push_back(std::move(*submitted));
+    });
+    for (std::string_view line : each.lines.announced)
+      add([&] {
+        line.remove_prefix(2);
+        word_as_key(line);
+        if (auto announced = announced_in(line)) left.announcements.push_back(std::move(*announced));
+      });
+  }
   return left;
 }
 
@@ -302,7 +413,7 @@ void Said::numbered(std::uint32_t number, const Context* context) noexcept try {
   }
   const std::lock_guard lock(state_->mutex);
   const bool was_kept = state_->numbers.contains(number);
-  state_->forget(number);
+  state_->forget(state_->numbers, number);
   if (context == nullptr) {
     // It frees more than it takes.
     if (was_kept) append(line, 0);
@@ -314,15 +425,63 @@ void Said::numbered(std::uint32_t number, const Context* context) noexcept try {
   // Out of memory: the labels end with the service.
 }
 
-void Said::announced(const Announcement& announcement, const Caller& caller) noexcept try {
+void Said::announced(const Announcement& announcement, const Caller& caller, std::optional<Key> task) noexcept try {
   const std::uint64_t now_ns = boot_time_ns();
   const auto expires_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(announcement.expires_after).count());
-  const std::string line = fmt::format("a {} {} {} {} {}", caller.uid, caller.pid, now_ns, now_ns + expires_ns,
+  const std::string line = fmt::format("{} {} {} {} {}", caller.uid, caller.pid, now_ns, now_ns + expires_ns,
                                        to_line(AnnounceRequest{announcement}));
   const std::lock_guard lock(state_->mutex);
-  append(line, state_->accounts->user_of(caller.uid));
+  if (!task || !append_of(*task, fmt::format("b {} {}", to_string(*task), line)))
+    append("a " + line, state_->accounts->user_of(caller.uid));
 } catch (...) {
   // Likewise.
+}
+
+void Said::submitted(Key key, const Submission& submission, const Caller& caller) noexcept try {
+  const std::uint64_t now_ns = boot_time_ns();
+  const auto expires_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(submission.expires_after).count());
+  const std::string line = fmt::format("s {} {} {} {} {}", to_string(key), caller.uid, now_ns, now_ns + expires_ns,
+                                       to_line(SubmitRequest{submission}));
+  const std::lock_guard lock(state_->mutex);
+  if (append_of(key, line)) return;
+  const uid_t user = state_->accounts->user_of(caller.uid);
+  if (append(line, user)) state_->submitted[key] = {user, line.size()};
+} catch (...) {
+  // Likewise.
+}
+
+void Said::withdrawn(const Withdrawal& withdrawal, const Caller& caller) noexcept try {
+  const std::string line =
+      fmt::format("w {} {} {}", to_string(withdrawal.key), caller.uid, to_line(WithdrawRequest{withdrawal}));
+  const std::lock_guard lock(state_->mutex);
+  append_of(withdrawal.key, line);
+} catch (...) {
+  // Likewise.
+}
+
+void Said::told(const TaskSubmit& submit) noexcept try {
+  const Context& context = *submit.context;
+  const auto key = context.task_key ? context.task_key : context.run_key;
+  if (!key) return;
+  const std::string line =
+      fmt::format("d {} {} {} {}\n", to_string(*key), submit.state, submit.time_ns, submit.submitted_ns);
+  const std::lock_guard lock(state_->mutex);
+  if (ToldOfSubmitted::state_from(submit.state)) {
+    append_of(*key, line);
+  } else if (state_->submitted.contains(*key)) {
+    state_->forget(state_->submitted, *key);
+    append(line, 0);
+  }
+} catch (...) {
+  // Likewise.
+}
+
+/// With the lock held. False: it was not submitted.
+bool Said::append_of(Key key, std::string_view line) {
+  const auto known = state_->submitted.find(key);
+  if (known == state_->submitted.end()) return false;
+  if (append(line, known->second.first)) known->second.second += line.size();
+  return true;
 }
 
 void Said::command(pid_t pid) noexcept try {

@@ -13,6 +13,13 @@ Server::~Server() = default;
 SinkHandle Server::add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first) {
   return service_->add_sink(std::move(sink), first);
 }
+void Server::record_by_owner(MeetOwner meet) { service_->record_by_owner(std::move(meet)); }
+SinkHandle Server::add_sink_of(uid_t owner, std::unique_ptr<Sink> sink, std::span<const Event> first) {
+  return service_->add_sink_of(owner, std::move(sink), first);
+}
+std::map<uid_t, std::vector<Event>> Server::by_owner(std::span<const Event> living) const {
+  return service_->by_owner(living);
+}
 void Server::with_living(Meet meet) { service_->with_living(std::move(meet)); }
 void Server::listen(UniqueFd socket, bool admin) { service_->listen(std::move(socket), admin); }
 void Server::run(std::chrono::milliseconds timeout, int other_fd) { service_->run(timeout, other_fd); }

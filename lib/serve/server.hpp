@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +36,9 @@ struct ServiceOptions {
   /// For `history`: as JSON.
   std::function<std::string(const HistoryAnswer&)> history_json = {};
   std::shared_ptr<Keeping> keeping = {};  ///< Null: nothing of the service outlives this process.
+  bool by_owner = false;                  ///< See Server::record_by_owner().
+  /// With it: where the recordings of each owner are, for `recordings`. Empty: there are none.
+  std::filesystem::path recordings = {};
 };
 
 class Service;
@@ -49,6 +57,14 @@ class Server {
   /// kept before it gets it. Sinks that are closed and added in one call of another function get each event once.
   /// Throws as Session::add_sink().
   SinkHandle add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first);
+  /// With ServiceOptions::by_owner: calls `meet` for each owner, when their first event comes, on the thread of run().
+  /// It may call add_sink_of(). `left`: what an earlier process delivered; absent: nothing.
+  using MeetOwner = std::function<void(uid_t owner, std::optional<std::span<const Event>> left)>;
+  void record_by_owner(MeetOwner meet);
+  /// As add_sink(), of what is this owner's: see Hub::take_by_owner(). In place of an earlier one.
+  SinkHandle add_sink_of(uid_t owner, std::unique_ptr<Sink> sink, std::span<const Event> first);
+  /// What lives, as owners see it.
+  std::map<uid_t, std::vector<Event>> by_owner(std::span<const Event> living) const;
   /// Calls `meet` in run() or finish(), between two events, with a RunStart, TaskStart and ProcessStart of all that
   /// lives then.
   using Meet = std::function<void(std::span<const Event> living)>;

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -18,6 +19,7 @@
 #include <tracer/error.hpp>
 
 #include "base/folder.hpp"
+#include "serve/past_files.hpp"
 #include "serve/restart_keeping.hpp"
 #include "session/session_access.hpp"
 
@@ -82,6 +84,8 @@ Service::Service(Session& session, ServiceOptions options)
     ask_history_ = options_.history->begin_to_answer();
     reader_->use(std::move(options_.history));
   }
+  if (options_.by_owner)
+    hub_.take_by_owner([this](uid_t owner, const Event& event) { owners_[owner].events.push_back(event); });
   if (options_.keeping) go_on();
   reader_->fill(queue_);
   for (const int fd : {queue_->fd(), workers_.fd(), mail_->wakeup.fd()}) {
@@ -128,6 +132,8 @@ void Service::finish(milliseconds timeout) {
     take_events();
   } while (!queue_ended_);
   deliver_round({});
+  for (const auto& [uid, owner] : owners_)
+    if (owner.sink) sinks_.push_back(owner.sink);
   for (const auto& sink : sinks_) sink->queue()->end();
   for (const auto& sink : sinks_) sink->finish(Clock::now() + SinkRunner::kMostWait);
   for (auto& [id, connection] : connections_) hub_.close_frames(connection->sight);
@@ -446,6 +452,7 @@ void Service::handle(Connection& connection, std::string_view line) {
 void Service::refuse(Connection& connection, const Error& error) { reply(connection, refusal_line(error)); }
 
 void Service::reply(Connection& connection, std::string line) {
+  const std::size_t whole = line.size();
   if (line.size() > kMaxReplyBytes)
     line = refusal_line(
         Error({ErrorCode::kServiceRefused, 0, "the reply would be too long", "subscribe, and add up what comes", {}}));
@@ -454,6 +461,8 @@ void Service::reply(Connection& connection, std::string line) {
   if (line.size() > kShort && !connection.output.set(line.size()))
     line = refusal_line(Error(
         {ErrorCode::kServiceRefused, 0, "your connections hold too much", "read the replies of the others first", {}}));
+  // What was meant to come with another line.
+  if (connection.gone || line.size() != whole) connection.passed.clear();
   if (connection.gone) {
     connection.output.set(0);
     if (connection.closing) return close(connection.id);
@@ -467,17 +476,46 @@ void Service::reply(Connection& connection, std::string line) {
   if (still != connections_.end()) watch(*still->second);
 }
 
+namespace {
+
+/// Descriptors go with the first byte.
+ssize_t send_with(int socket, std::span<const std::byte> bytes, const std::vector<UniqueFd>& fds) {
+  iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(PastBatch::kMost * sizeof(int))> control{};
+  if (!fds.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+    cmsghdr* const attached = CMSG_FIRSTHDR(&message);
+    attached->cmsg_level = SOL_SOCKET;
+    attached->cmsg_type = SCM_RIGHTS;
+    attached->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+    auto* to = CMSG_DATA(attached);
+    for (const UniqueFd& fd : fds) {
+      const int number = fd.get();
+      std::memcpy(to, &number, sizeof number);
+      to += sizeof number;
+    }
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+}  // namespace
+
 /// May close it.
 void Service::write_to(Connection& connection) {
   const std::uint64_t id = connection.id;
   while (connection.has_reply()) {
-    const ssize_t sent = ::send(connection.socket.get(), connection.reply.data() + connection.reply_at,
-                                connection.reply.size() - connection.reply_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const auto rest = std::as_bytes(std::span(connection.reply).subspan(connection.reply_at));
+    const ssize_t sent = send_with(connection.socket.get(), rest, connection.passed);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) {
       if (errno != EAGAIN) close(id);
       return;
     }
+    connection.passed.clear();
     connection.reply_at += static_cast<std::size_t>(sent);
     connection.progress = Clock::now();
   }

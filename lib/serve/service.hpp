@@ -47,6 +47,9 @@ class Service {
   Service& operator=(const Service&) = delete;
 
   SinkHandle add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first);
+  void record_by_owner(Server::MeetOwner meet);
+  SinkHandle add_sink_of(uid_t owner, std::unique_ptr<Sink> sink, std::span<const Event> first);
+  std::map<uid_t, std::vector<Event>> by_owner(std::span<const Event> living) const { return hub_.by_owner(living); }
   void listen(UniqueFd socket, bool admin);
   void run(std::chrono::milliseconds timeout, int other_fd);
   void finish(std::chrono::milliseconds timeout);
@@ -113,6 +116,9 @@ class Service {
   void deliver_filled();
   void note_lost(std::span<const Event> events);
   void feed_sinks(std::span<const Event> events);
+  void feed_owners();
+  std::shared_ptr<SinkRunner> start_sink(std::unique_ptr<Sink> sink, std::span<const Event> first,
+                                         std::size_t capacity_bytes);
   /// It gets what lives when what was read so far has been taken.
   void ask_living(Newcomer newcomer);
   void welcome(Newcomer& newcomer);
@@ -151,7 +157,14 @@ class Service {
   const std::shared_ptr<Mail> mail_;
   std::vector<Newcomer> newcomers_;
   std::vector<std::shared_ptr<SinkRunner>> sinks_;  ///< Of add_sink().
-  std::vector<Event> round_;                        ///< Taken, and not delivered: its end has not come.
+  struct OfOwner {
+    std::vector<Event> events = {};         ///< That the hub has just given.
+    std::shared_ptr<SinkRunner> sink = {};  ///< Null: it has none now.
+    bool met = false;
+  };
+  std::map<uid_t, OfOwner> owners_;
+  Server::MeetOwner meet_owner_;
+  std::vector<Event> round_;  ///< Taken, and not delivered: its end has not come.
   bool asked_living_ = false;
   bool finishing_ = false;    ///< No round comes any more; its events may be there.
   std::uint64_t before_ = 0;  ///< Events that earlier processes have taken from their queues.

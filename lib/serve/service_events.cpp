@@ -16,6 +16,8 @@ namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kMostAtOnce = 1024;
+/// There are many of them.
+constexpr std::size_t kQueueBytesOfOwner = 16u << 20;
 constexpr std::size_t kMostInATurn = 16 * kMostAtOnce;
 
 }  // namespace
@@ -48,6 +50,7 @@ void Service::go_on() {
     hub_.take_changed();
     for (const auto& [id, process] : left->living)
       hub_.judged(ProcessStart{process.process->start_ns, process.process, process.attached_ns});
+    for (const Event& event : reader_->submitted()) hub_.begin_with(event);
   }
   before_ = keeping.spool().next() - 1;
   reader_->when_delivered([mail = mail_, queue = queue_, reader = reader_.get(), &keeping, before = before_,
@@ -90,8 +93,12 @@ void Service::deliver_round(const std::vector<std::uint64_t>& given) {
     // What the queue has dropped has had its numbers, too.
     keeping->spool().go_to(before_ + taken_ + 1);
     if (!is_kept) keeping->spool().note_released(before_ + taken_);
-    for (const RecentEvents::Judged& each : judged) hub_.deliver(each, now);
+    for (const RecentEvents::Judged& each : judged) {
+      if (const auto* submit = each.event.get_if<TaskSubmit>()) keeping->said().told(*submit);
+      hub_.deliver(each, now);
+    }
     feed_sinks(round_);
+    feed_owners();
     round_.clear();
   }
   if (!given.empty()) reader_->kernel_side()->release(given);
@@ -118,6 +125,16 @@ void Service::ask_living(Newcomer newcomer) {
 
 void Service::feed_sinks(std::span<const Event> events) {
   for (const auto& sink : sinks_) sink->queue()->push(events, false);
+}
+
+void Service::feed_owners() {
+  if (!meet_owner_) return;
+  for (auto& [uid, owner] : owners_) {
+    if (owner.events.empty()) continue;
+    if (!std::exchange(owner.met, true)) meet_owner_(uid, std::nullopt);
+    if (owner.sink && !owner.sink->closed()) owner.sink->queue()->push(owner.events, false);
+    owner.events.clear();
+  }
 }
 
 /// Those whose place has come. Returns how many events are before the next one's.
@@ -190,6 +207,7 @@ void Service::take_events() {
     note_lost(std::span(events).first(count));
     hub_.deliver(std::span(events).first(count), Clock::now());
     feed_sinks(std::span(events).first(count));
+    feed_owners();
     for (std::size_t i = 0; i < count; ++i) events[i] = {};
   }
   if (!queue_ended_ && queue_->ended()) queue_ended_ = true;
@@ -220,13 +238,34 @@ void Service::welcome(Newcomer& newcomer) {
 }
 
 SinkHandle Service::add_sink(std::unique_ptr<Sink> sink, std::span<const Event> first) {
-  QueueOptions options;
-  for (const Event& event : first) options.capacity_bytes += event.charge_bytes();
-  auto runner = SinkRunner::start(std::move(sink), std::move(options), owners_by(reader_->accounts()));
-  if (!first.empty()) runner->queue()->push(first, false);
+  auto runner = start_sink(std::move(sink), first, QueueOptions().capacity_bytes);
   std::erase_if(sinks_, [](const auto& each) { return each->closed(); });
   sinks_.push_back(runner);
   return SinkHandle(std::move(runner));
+}
+
+std::shared_ptr<SinkRunner> Service::start_sink(std::unique_ptr<Sink> sink, std::span<const Event> first,
+                                                std::size_t capacity_bytes) {
+  QueueOptions options{.capacity_bytes = capacity_bytes};
+  for (const Event& event : first) options.capacity_bytes += event.charge_bytes();
+  auto runner = SinkRunner::start(std::move(sink), std::move(options), owners_by(reader_->accounts()));
+  if (!first.empty()) runner->queue()->push(first, false);
+  return runner;
+}
+
+void Service::record_by_owner(Server::MeetOwner meet) {
+  meet_owner_ = std::move(meet);
+  for (auto& [uid, owner] : owners_) {
+    owner.met = true;
+    const std::vector<Event> left = std::exchange(owner.events, {});
+    meet_owner_(uid, std::span<const Event>(left));
+  }
+}
+
+SinkHandle Service::add_sink_of(uid_t owner, std::unique_ptr<Sink> sink, std::span<const Event> first) {
+  OfOwner& of = owners_[owner];
+  of.sink = start_sink(std::move(sink), first, kQueueBytesOfOwner);
+  return SinkHandle(of.sink);
 }
 
 }  // namespace tracer::internal

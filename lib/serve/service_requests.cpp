@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What each request does, and the right that it needs.
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <concepts>
@@ -19,6 +22,7 @@
 #include "serve/for_others.hpp"
 #include "serve/restart_keeping.hpp"
 #include "serve/own_things.hpp"
+#include "serve/past_files.hpp"
 #include "serve/service.hpp"
 
 namespace tracer::internal {
@@ -39,12 +43,12 @@ constexpr Right right_of() {
                 std::same_as<R, UnlabelRequest> || std::same_as<R, OwnWorkRequest>) {
     return Right::kOwn;
   } else {
-    static_assert(std::same_as<R, HelloRequest> || std::same_as<R, TotalsRequest> ||
-                      std::same_as<R, StatisticsRequest> || std::same_as<R, StatusRequest> ||
-                      std::same_as<R, SnapshotRequest> || std::same_as<R, StateRequest> ||
-                      std::same_as<R, FindingsRequest> || std::same_as<R, HistoryRequest> ||
-                      std::same_as<R, FlushRequest> || std::same_as<R, SubscribeRequest>,
-                  "decide which right a new request needs");
+    static_assert(
+        std::same_as<R, HelloRequest> || std::same_as<R, TotalsRequest> || std::same_as<R, StatisticsRequest> ||
+            std::same_as<R, StatusRequest> || std::same_as<R, SnapshotRequest> || std::same_as<R, StateRequest> ||
+            std::same_as<R, FindingsRequest> || std::same_as<R, HistoryRequest> || std::same_as<R, RecordingsRequest> ||
+            std::same_as<R, FlushRequest> || std::same_as<R, SubscribeRequest>,
+        "decide which right a new request needs");
     return Right::kNone;
   }
 }
@@ -120,15 +124,18 @@ void Service::answer_one(Connection& connection, const R& request) {
       Announcement announcement = request.announcement;
       if (peer.uid != 0) announcement.context.owner_uid = peer.uid;
       reader->announce(announcement, peer.caller(), judged, limit);
-      if (keeping) keeping->said().announced(announcement, peer.caller());
+      if (keeping)
+        keeping->said().announced(announcement, peer.caller(), reader->task_key_of(announcement.context, peer.uid));
       return [](Connection*) { return ok_line(); };
     });
   } else if constexpr (std::same_as<R, SubmitRequest>) {
     // Nobody else's: its key has the user in it.
     const Key key = reader->submit(request.submission, peer.caller());
+    if (options_.keeping) options_.keeping->said().submitted(key, request.submission, peer.caller());
     reply(connection, to_line(SubmitReply{key, request.submission.context.task_id.has_value()}));
   } else if constexpr (std::same_as<R, WithdrawRequest>) {
     reader->withdraw(request.withdrawal, peer.caller());
+    if (options_.keeping) options_.keeping->said().withdrawn(request.withdrawal, peer.caller());
     reply(connection, ok_line());
   } else if constexpr (std::same_as<R, AttachRequest>) {
     if (request.stream) hub_.require_stream(sight, *request.stream);
@@ -268,6 +275,20 @@ void Service::answer_one(Connection& connection, const R& request) {
     ask(connection, Workers::Kind::kFiles, [question, ask_history = ask_history_, to_json = options_.history_json] {
       return
           [line = to_line(HistoryReply{to_json(ask_history(question, kLongestLookup))})](Connection*) { return line; };
+    });
+  } else if constexpr (std::same_as<R, RecordingsRequest>) {
+    if (options_.recordings.empty()) return reply(connection, to_line(RecordingsReply{}));
+    // Descriptors on their way count as the service's, and are as many as it may have at most.
+    int unread_bytes = 0;
+    if (::ioctl(connection.socket.get(), SIOCOUTQ, &unread_bytes) != 0 || unread_bytes != 0)
+      throw Error({ErrorCode::kServiceRefused, 0, "replies have not been read", "read them, and ask again", {}});
+    const auto owners = sight.all ? std::nullopt : std::optional(sight.owners);
+    ask(connection, Workers::Kind::kFiles, [request, owners, folder = options_.recordings]() -> Finish {
+      const auto batch = std::make_shared<PastBatch>(past_batch(folder, owners, request.since_ns.value_or(0)));
+      return [batch](Connection* asker) {
+        if (asker != nullptr) asker->passed = std::move(batch->fds);
+        return to_line(batch->reply);
+      };
     });
   } else if constexpr (std::same_as<R, FlushRequest>) {
     if (request.stream) hub_.require_stream(sight, *request.stream);

@@ -63,7 +63,7 @@ Sight sight_of(const Peer& peer, const UserIds& user_ids, const Sharing& sharing
 
 bool may_see(const Sight& sight, const Owner& owner) noexcept {
   if (sight.all || owner.audience == Audience::kEverybody) return true;
-  return owner.audience == Audience::kOwner && std::binary_search(sight.owners.begin(), sight.owners.end(), owner.uid);
+  return std::binary_search(sight.owners.begin(), sight.owners.end(), owner.uid);
 }
 
 }  // namespace tracer::internal

@@ -32,7 +32,7 @@ std::optional<Peer> peer_of(int socket, bool admin);
 /// Whose events somebody may see. Equal ones get the same frames.
 struct Sight {
   bool all = false;
-  std::vector<uid_t> owners = {};  ///< In order; with `all`: none.
+  std::vector<uid_t> owners = {};  ///< In order; with `all`: none. 0, which no peer has: what is root's.
 
   auto operator<=>(const Sight&) const = default;
 };
@@ -46,7 +46,7 @@ enum class Audience : std::uint8_t { kOwner, kRoot, kEverybody };
 /// Whose an event is.
 struct Owner {
   Audience audience = Audience::kRoot;
-  uid_t uid = 0;  ///< With kOwner.
+  uid_t uid = 0;  ///< With kOwner; with kRoot 0.
 
   auto operator<=>(const Owner&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,8 +53,11 @@ std::optional<uid_t> Pipeline::owner_in_keys(uid_t uid) const {
   return user_ids_ ? std::optional(user_ids_->owner_of(uid)) : std::nullopt;
 }
 
-Key Pipeline::submit(const Submission& submission, const Caller& caller) {
+Key Pipeline::submit(const Submission& submission, const Caller& caller,
+                     const std::optional<SubmittedEarlier>& earlier) {
   Submitted submitted = checked(submission, caller, key_origin_, owner_in_keys(caller.uid));
+  if (earlier) submitted.submitted_ns = earlier->submitted_ns;
+  if (earlier) submitted.told = earlier->told;
   const Key key = submitted.key();
   const std::lock_guard lock(announced_mutex_);
   submitted_.push_back(std::move(submitted));
@@ -122,12 +126,20 @@ void Pipeline::withdraw_up_to(std::uint64_t position) {
 
 void Pipeline::note_announced(const Announced& announced, std::uint64_t now_ns) {
   if (submissions_.empty()) return;
-  Context context = context_in(announced.packed);
-  if (!context.engine || !context.run_id || !context.task_id) return;
-  const auto owner = owner_in_keys(context.owner_uid.value_or(announced.uid));
-  set_run_key(context, key_origin_, owner);
-  set_task_key(context, key_origin_, owner);
-  submissions_.announced(*context.task_key, announced.key, announced.uid, now_ns);
+  if (const auto key = task_key_of(context_in(announced.packed), announced.uid))
+    submissions_.announced(*key, announced.key, announced.uid, now_ns);
+}
+
+std::optional<Key> Pipeline::task_key_of(Context context, uid_t uid) const {
+  const auto owner = owner_in_keys(context.owner_uid.value_or(uid));
+  return internal::task_key_of(std::move(context), key_origin_, owner);
+}
+
+std::vector<Event> Pipeline::living() {
+  std::vector<Event> events = hidden(followed_ ? followed_->living() : correlator_.living());
+  std::vector<Event> waiting = submitted();
+  events.insert(events.end(), std::make_move_iterator(waiting.begin()), std::make_move_iterator(waiting.end()));
+  return events;
 }
 
 /// Tasks that were submitted, and have begun by now.
@@ -193,8 +205,11 @@ void Pipeline::expire_announcements() {
 
 void Pipeline::take_over(const std::vector<LeftProcess>& processes, std::uint64_t exits) {
   take_announced();
+  // What nobody was told of yet.
+  std::vector<Event> submitted = std::exchange(batch_, {});
   correlator_.take_over(processes, batch_);
   take_batch({});
+  batch_ = std::move(submitted);
   exits_.add(exits);
 }
 

@@ -84,7 +84,7 @@ class Pipeline final : public Feed {
   void announce(Announced announced, const std::optional<AnnouncementLimit>& limit = {});
   void expire_announcements();
   /// From any thread. Throws Error(kInvalidArgument). Returns its key.
-  Key submit(const Submission& submission, const Caller& caller);
+  Key submit(const Submission& submission, const Caller& caller, const std::optional<SubmittedEarlier>& earlier = {});
   /// Likewise. All records of what is over are before that position of the source.
   void withdraw(const Withdrawal& withdrawal, uid_t uid, std::uint64_t position);
   /// From any thread. Somebody may be labeled so from now on. Null: these are no labels.
@@ -113,8 +113,13 @@ class Pipeline final : public Feed {
     return any;
   }
 
-  /// A RunStart, TaskStart and ProcessStart of all that lives, outer ones and parents first.
-  std::vector<Event> living() { return hidden(followed_ ? followed_->living() : correlator_.living()); }
+  /// A RunStart, TaskStart and ProcessStart of all that lives, outer ones and parents first; and a TaskSubmit of all
+  /// that is submitted.
+  std::vector<Event> living();
+  /// The last of these alone.
+  std::vector<Event> submitted() { return hidden(submissions_.told()); }
+  /// Of the task that these words submit, by this user.
+  std::optional<Key> task_key_of(Context context, uid_t uid) const;
   /// As events show them.
   std::vector<ProcessSample> hidden(std::vector<ProcessSample> samples);
 

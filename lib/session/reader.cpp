@@ -521,9 +521,9 @@ void Reader::announce(const Announcement& announcement, const Caller& caller, co
   pipeline_.announce(std::move(announced), limit);
 }
 
-Key Reader::submit(const Submission& submission, const Caller& caller) {
+Key Reader::submit(const Submission& submission, const Caller& caller, const std::optional<SubmittedEarlier>& earlier) {
   if (desk_ != nullptr) return desk_->submit(submission);
-  const Key key = pipeline_.submit(submission, caller);
+  const Key key = pipeline_.submit(submission, caller, earlier);
   if (state_.load() != State::kFinished) housekeeper_.wake();
   return key;
 }

@@ -115,8 +115,13 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// What users make the session keep, and have lost. From any thread.
   const std::shared_ptr<Accounts>& accounts() const noexcept override { return accounts_; }
   /// See Session.
-  Key submit(const Submission& submission, const Caller& caller);
+  Key submit(const Submission& submission, const Caller& caller, const std::optional<SubmittedEarlier>& earlier = {});
   void withdraw(const Withdrawal& withdrawal, const Caller& caller);
+  /// See Pipeline. Before start().
+  std::vector<Event> submitted() { return pipeline_.submitted(); }
+  std::optional<Key> task_key_of(const Context& context, uid_t uid) const {
+    return pipeline_.task_key_of(context, uid);
+  }
   /// What this user holds. From any thread.
   AnnouncementShares::Share announcements_of(uid_t uid) { return pipeline_.announcements_of(uid); }
   struct OpenLabel {
@@ -133,7 +138,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::vector<ProcessSample> living();
   /// A queue that its owner reads by itself, from now on.
   void fill(std::shared_ptr<QueueState> queue) { outlets_.add(std::move(queue)); }
-  /// Calls `take` once with a RunStart, TaskStart and ProcessStart of all that lives: between two rounds, when what
+  /// Calls `take` once with what Pipeline::living() says: between two rounds, when what
   /// came before is in all queues, and nothing of what comes after. On the reader's thread; at once, and with nothing,
   /// where nothing can live.
   void tell_living(std::function<void(std::span<const Event> living)> take) { add(true, std::move(take)); }

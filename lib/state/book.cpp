@@ -150,6 +150,13 @@ void Book::rename(const std::optional<Key>& from, const std::optional<Key>& to, 
   if (other) {
     finished_.erase(old_key);
     const ScopePtr same = scopes_.find(new_key)->scope;
+    if (const Scope& gone = *other->scope; gone.started && !same->started) {
+      same->started = true;
+      same->context = gone.context;
+      same->pid = gone.pid;
+      same->start_ns = gone.start_ns;
+      same->requested = gone.requested;
+    }
     let_go(*other, same->id);
     charge(*same, other->scope->bytes);
     return;

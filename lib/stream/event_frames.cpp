@@ -14,9 +14,9 @@ void EventFrames::add(const Event& event) {
   charged_bytes_ += event.charge_bytes();
 }
 
-const ColumnFrame& EventFrames::close() {
+const ColumnFrame& EventFrames::close(const ClockUpdate& clock) {
   payload_.clear();
-  encoder_.close(payload_, {});
+  encoder_.close(payload_, clock);
   charged_bytes_ = 0;
   if (!frame_.decode(payload_)) throw Error({ErrorCode::kInternal, 0, "events could not be made a table", {}, {}});
   return frame_;

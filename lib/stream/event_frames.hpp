@@ -18,8 +18,8 @@ class EventFrames {
   bool has_room(const Event& event) const noexcept;
   /// An event that is too large for a recording is replaced as it is there.
   void add(const Event& event);
-  /// The frame of all that was added; valid until the next call of anything.
-  const ColumnFrame& close();
+  /// The frame of all that was added; valid until the next call of anything. `clock`: of the events.
+  const ColumnFrame& close(const ClockUpdate& clock);
 
  private:
   FrameEncoder encoder_;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <span>
 #include <utility>
@@ -29,11 +30,12 @@ RecordingFile::RecordingFile(int file_descriptor, std::string name)
     : fd_(file_descriptor), name_(std::move(name)), buffer_(kReadBytes) {
   if (!fd_) fail(ErrorCode::kFileUnreadable, errno, "can't open {}", "check the path and its permissions");
   is_pipe_ = keeps_waiting(fd_.get());
+  if (!is_pipe_) read_at_ = std::max<off_t>(0, ::lseek(fd_.get(), 0, SEEK_CUR));
   read_header();
 }
 
 UniqueFd RecordingFile::take_file() noexcept {
-  if (is_pipe_ || ::lseek(fd_.get(), 0, SEEK_SET) != 0) return {};
+  if (is_pipe_) return {};
   return std::move(fd_);
 }
 
@@ -126,8 +128,10 @@ bool RecordingFile::may_read(Wait wait) const {
 }
 
 bool RecordingFile::read_more() {
-  const ssize_t got = ::read(fd_.get(), buffer_.data(), buffer_.size());
+  const ssize_t got = is_pipe_ ? ::read(fd_.get(), buffer_.data(), buffer_.size())
+                               : ::pread(fd_.get(), buffer_.data(), buffer_.size(), read_at_);
   if (got > 0) {
+    read_at_ += got;
     reader_.feed(std::span(buffer_).first(static_cast<std::size_t>(got)));
   } else if (got == 0 && grows_) {
     return false;

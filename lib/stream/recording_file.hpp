@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -47,7 +49,7 @@ class RecordingFile {
   /// How many frames there were so far, by their numbers.
   std::uint64_t frames() const noexcept { return reader_.frames(); }
   bool is_file() const noexcept { return !is_pipe_; }
-  /// Its descriptor, at the beginning; this object reads no more. Empty: it is no file.
+  /// Its descriptor; this object reads no more. Empty: it is no file.
   UniqueFd take_file() noexcept;
   /// False: it was made before there were findings.
   bool knows_findings() const noexcept { return reader_.header().knows_findings; }
@@ -74,6 +76,7 @@ class RecordingFile {
   std::string name_;
   bool grows_ = false;
   bool is_pipe_ = false;  ///< Or whatever else can keep a reader waiting.
+  off_t read_at_ = 0;     ///< Of a file: whose descriptor others may read by, too.
   std::vector<std::byte> buffer_;
   int read_error_ = 0;
   StreamReader reader_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/recording_series.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -14,6 +16,14 @@
 
 namespace tracer::internal {
 namespace {
+
+/// A file that is held open is read as well when it gets another name, or may not be opened any more. Half of what the
+/// process may have open; others are opened one at a time.
+std::size_t most_held_open() noexcept {
+  constexpr std::size_t kUsual = 1024;
+  rlimit limit{};
+  return (::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::size_t{limit.rlim_cur} : kUsual) / 2;
+}
 
 /// Numbers where both have one; else in the order of time.
 bool is_before(const RecordingPart& one, const RecordingPart& other) {
@@ -30,11 +40,20 @@ void look_at_begin(RecordingPart& part) {
   part.file.reset();
 }
 
+/// Named by a user id.
+bool is_of_owner(const std::filesystem::path& folder) {
+  return folder.filename().native().find_first_not_of("0123456789") == std::string::npos;
+}
+
 std::vector<std::filesystem::path> recordings_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   std::error_code error;
   for (std::filesystem::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
-    if (each->is_regular_file(error)) files.push_back(each->path());
+    if (each->is_regular_file(error)) {
+      files.push_back(each->path());
+    } else if (is_of_owner(each->path()) && !each->is_symlink(error) && each->is_directory(error)) {
+      for (std::filesystem::path& file : recordings_in(each->path())) files.push_back(std::move(file));
+    }
   if (error)
     throw Error({ErrorCode::kFileUnreadable,
                  error.value(),
@@ -64,6 +83,7 @@ RecordingPart::RecordingPart(std::unique_ptr<RecordingFile> opened)
       number(opened->header().number),
       previous_frames(opened->header().previous_frames),
       stream(opened->stream()),
+      owner_uid(opened->header().owner_uid),
       knows_findings(opened->knows_findings()),
       file(std::move(opened)) {}
 
@@ -87,7 +107,17 @@ RecordingSeries::RecordingSeries(std::vector<RecordingPart> parts) : parts_(std:
 }
 
 void RecordingSeries::open(RecordingPart& part) {
-  file_ = part.file ? std::move(part.file) : std::make_unique<RecordingFile>(part.fd.release(), part.name);
+  if (part.file) {
+    file_ = std::move(part.file);
+  } else if (part.fd) {
+    file_ = std::make_unique<RecordingFile>(part.fd.release(), part.name);
+  } else {
+    auto again = std::make_unique<RecordingFile>(std::filesystem::path(part.name));
+    if (again->stream() != part.stream)
+      throw Error(
+          {ErrorCode::kFileUnreadable, 0, part.name + " is another file by now", "read the recording again", {}});
+    file_ = std::move(again);
+  }
 }
 
 bool RecordingSeries::knows_findings() const noexcept {
@@ -176,7 +206,7 @@ RecordingSeries::FrameRest RecordingSeries::next_frame(Wait wait) {
 
 RecordingSeries::FrameRest RecordingSeries::frame_of(const Event& event) {
   kept_.add(event);
-  return {&kept_.close(), 0};
+  return {&kept_.close({event.time_ns(), parts_[at_].host.wall_offset_ns}), 0};
 }
 
 /// The frame itself, unless something in it is for nobody.
@@ -202,14 +232,14 @@ RecordingSeries::FrameRest RecordingSeries::without_repeats(FrameRest rest) {
   }
   if (rows.refused() != 0) file_->note_refused(rows.refused());
   if (kept_.empty()) return {};
-  return {&kept_.close(), 0};
+  return {&kept_.close(frame.clock()), 0};
 }
 
 std::vector<RecordingSeries> series_of(std::vector<RecordingPart> parts) {
   std::vector<std::vector<RecordingPart>> sessions;
-  std::map<std::string, std::size_t, std::less<>> known;
+  std::map<std::pair<std::string, std::optional<std::uint32_t>>, std::size_t> known;
   for (RecordingPart& part : parts) {
-    const auto [found, made] = known.try_emplace(part.host.session_id, sessions.size());
+    const auto [found, made] = known.try_emplace({part.host.session_id, part.owner_uid}, sessions.size());
     // Without an id, nothing says that two are one.
     if (made || part.host.session_id.empty()) {
       sessions.emplace_back().push_back(std::move(part));
@@ -229,16 +259,19 @@ RecordingSeries only_series_of(std::vector<RecordingPart> parts) {
   if (all.empty()) throw Error({ErrorCode::kInvalidArgument, 0, "no recording is named", "name its files", {}});
   throw Error({ErrorCode::kInvalidArgument,
                0,
-               fmt::format("{} and {} are of different sessions", all[0].name(), all[1].name()),
+               fmt::format("{} and {} are of different sessions{}", all[0].name(), all[1].name(),
+                           all[0].parts().front().owner_uid ? " or owners" : ""),
                "name one recording, or the files of one",
                {}});
 }
 
 std::vector<RecordingPart> open_parts(const std::vector<std::filesystem::path>& files) {
   std::vector<RecordingPart> parts;
+  const std::size_t most = most_held_open();
   const auto add = [&](std::unique_ptr<RecordingFile> file) {
     parts.emplace_back(std::move(file));
     look_at_begin(parts.back());
+    if (parts.size() > most) parts.back().fd.reset();
   };
   for (const std::filesystem::path& file : files) {
     if (!std::filesystem::is_directory(file)) {
@@ -254,6 +287,15 @@ std::vector<RecordingPart> open_parts(const std::vector<std::filesystem::path>& 
                    fmt::format("the folder {} has no recording", file.string()),
                    "recordings are made with --record",
                    {}});
+  }
+  return parts;
+}
+
+std::vector<RecordingPart> open_parts(std::vector<OpenRecording> files) {
+  std::vector<RecordingPart> parts;
+  for (OpenRecording& file : files) {
+    parts.emplace_back(std::make_unique<RecordingFile>(file.fd.release(), std::move(file.name)));
+    look_at_begin(parts.back());
   }
   return parts;
 }

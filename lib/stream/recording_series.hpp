@@ -28,6 +28,7 @@ struct RecordingPart {
   std::uint64_t number = 0;           ///< See StreamHeader.
   std::uint64_t previous_frames = 0;  ///< Likewise.
   std::uint64_t stream = 0;
+  std::optional<std::uint32_t> owner_uid = {};  ///< Likewise.
   std::uint64_t begin_ns =
       0;  ///< When its first frame was closed, by the boot clock; 0: not looked at, or it has none.
   bool knows_findings = false;
@@ -36,8 +37,8 @@ struct RecordingPart {
   bool cut_before = false;           ///< The end of the one before it is missing, likewise.
   std::uint64_t missing_from_ns = 0;
   bool repeated = false;                ///< Another has the same bytes: not read.
-  std::unique_ptr<RecordingFile> file;  ///< Null: read, or `fd` is open for it.
-  UniqueFd fd;
+  std::unique_ptr<RecordingFile> file;  ///< Null: read, or to be opened.
+  UniqueFd fd;                          ///< Of the file; not open: it is opened by its name again.
 };
 
 /// The files of one recording, in their order, as one: what lives where one ends starts once. What a missing file had
@@ -62,6 +63,8 @@ class RecordingSeries {
   void expect_growth() noexcept { file_->expect_growth(); }
   /// Of all that was read.
   RecordingDamage damage() const noexcept;
+  /// When the last frame that was read was closed, by the boot clock.
+  std::uint64_t closed_ns() const noexcept { return file_->closed_ns(); }
 
   /// Of one file, by its place in parts().
   RecordingDamage damage_of(std::size_t part) const noexcept;
@@ -69,6 +72,7 @@ class RecordingSeries {
   const std::vector<RecordingPart>& parts() const noexcept { return parts_; }
 
  private:
+  /// Throws Error(kFileUnreadable).
   void open(RecordingPart& part);
   /// Opens the next one; false: there is none.
   bool go_on();
@@ -88,9 +92,18 @@ class RecordingSeries {
   EventFrames kept_;
 };
 
-/// The files, and those of folders that are recordings. Throws what RecordingReader throws.
+/// A file of a recording that is open.
+struct OpenRecording {
+  UniqueFd fd;
+  std::string name;
+};
+
+/// The files, and those of folders that are recordings; of a service that records by owner, those of all owners. Throws
+/// what RecordingReader throws.
 std::vector<RecordingPart> open_parts(const std::vector<std::filesystem::path>& files);
-/// The files of one session are one series, at the place of the first.
+/// Files that are open already, which are taken over; names are for messages.
+std::vector<RecordingPart> open_parts(std::vector<OpenRecording> files);
+/// The files of one session, and of one owner of it, are one series, at the place of the first.
 std::vector<RecordingSeries> series_of(std::vector<RecordingPart> parts);
 /// Of one session. Throws kInvalidArgument.
 RecordingSeries only_series_of(std::vector<RecordingPart> parts);

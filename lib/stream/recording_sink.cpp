@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stream/bounded_output.hpp"
+#include "stream/recording_of_owner.hpp"
 #include "stream/stream_writer.hpp"
 
 namespace tracer {
@@ -14,11 +15,11 @@ namespace {
 
 class RecordingSink final : public Sink {
  public:
-  RecordingSink(const HostInfo& host, OutputLimit limit, auto&&... file)
+  RecordingSink(std::optional<std::uint32_t> owner_uid, const HostInfo& host, OutputLimit limit, auto&&... file)
       : place_(limit.place),
         file_(std::move(limit), std::forward<decltype(file)>(file)...),
         host_(host),
-        stream_(host, kRecordingLevel, place_ ? *place_ : RecordingPlace()) {}
+        stream_(host, kRecordingLevel, place_ ? *place_ : RecordingPlace(), owner_uid) {}
   ~RecordingSink() override {
     flush();
     if (place_) file_.keep_on_disk();
@@ -96,14 +97,20 @@ class RecordingSink final : public Sink {
 };
 
 }  // namespace
+
+std::unique_ptr<Sink> recording_sink_of(std::optional<std::uint32_t> owner_uid, int file_descriptor, std::string name,
+                                        const HostInfo& host, OutputLimit limit) {
+  return std::make_unique<RecordingSink>(owner_uid, host, std::move(limit), file_descriptor, std::move(name));
+}
+
 }  // namespace internal
 
 std::unique_ptr<Sink> recording_sink(const std::filesystem::path& file, const HostInfo& host) {
-  return std::make_unique<internal::RecordingSink>(host, OutputLimit(), file);
+  return std::make_unique<internal::RecordingSink>(std::nullopt, host, OutputLimit(), file);
 }
 
 std::unique_ptr<Sink> recording_sink(int file_descriptor, std::string name, const HostInfo& host, OutputLimit limit) {
-  return std::make_unique<internal::RecordingSink>(host, std::move(limit), file_descriptor, std::move(name));
+  return internal::recording_sink_of(std::nullopt, file_descriptor, std::move(name), host, std::move(limit));
 }
 
 }  // namespace tracer

@@ -2,6 +2,7 @@
 #include "stream/started_once.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace tracer::internal {
@@ -19,6 +20,7 @@ bool StartedOnce::follows(EventKind kind) noexcept {
     case EventKind::kRunFinish:
     case EventKind::kTaskStart:
     case EventKind::kTaskFinish:
+    case EventKind::kTaskSubmit:
     case EventKind::kContextChange: return true;
     default: return false;
   }
@@ -34,9 +36,23 @@ bool StartedOnce::take(const Event& event) {
     ends(ended_run->context->run_key, {ended_run->start_ns, ended_run->pid});
   } else if (const auto* ended_task = event.get_if<TaskFinish>()) {
     ends(ended_task->context->task_key, {ended_task->start_ns, ended_task->pid});
+  } else if (const auto* submit = event.get_if<TaskSubmit>()) {
+    return submits(*submit);
   } else if (const auto* change = event.get_if<ContextChange>()) {
     rename(*change);
   }
+  return true;
+}
+
+/// A file begins with what was told last of all that is submitted.
+bool StartedOnce::submits(const TaskSubmit& submit) {
+  const auto key = submit.context->task_key ? submit.context->task_key : submit.context->run_key;
+  if (!key) return true;
+  if (submit.state == "submitted" || submit.state == "started" || submit.state == "started_elsewhere") {
+    std::string said = submit.state + std::to_string(submit.time_ns);
+    return std::exchange(submitted_[number_of(*key)], said) != said;
+  }
+  submitted_.erase(number_of(*key));
   return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -19,14 +20,17 @@ class StartedOnce {
   static bool follows(EventKind kind) noexcept;
   /// False: it starts what has started, and not ended since.
   bool take(const Event& event);
+  bool lives(const ProcessId& id) const { return processes_.contains(id); }
 
  private:
   bool starts(const std::optional<Key>& key, const ProcessId& leader);
   void ends(const std::optional<Key>& key, const ProcessId& leader);
+  bool submits(const TaskSubmit& submit);
   void rename(const ContextChange& change);
 
   std::unordered_set<ProcessId, ProcessIdHash> processes_;
   std::unordered_multimap<std::uint64_t, ProcessId> scopes_;  ///< The leaders of runs and tasks, by their keys.
+  std::unordered_map<std::uint64_t, std::string> submitted_;  ///< State and time that was told last, likewise.
 };
 
 }  // namespace tracer::internal

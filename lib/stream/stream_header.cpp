@@ -113,6 +113,7 @@ std::optional<StreamHeader> header_of(const msgpack::object& object) {
     if (name == "part") return get(value, header.part);
     if (name == "number") return get(value, header.number);
     if (name == "previous_frames") return get(value, header.previous_frames);
+    if (name == "owner_uid") return get(value, header.owner_uid.emplace());
     if (name == "fields") header.knows_findings = has_kind(value, EventKind::kFinding);
     return name != "host" || read_map(value, take_host);
   };
@@ -125,7 +126,7 @@ std::optional<StreamHeader> header_of(const msgpack::object& object) {
 void put_header(Bytes& out, const StreamHeader& header) {
   BytesStream stream(out);
   Packer packer(stream);
-  packer.pack_map(header.number == 0 ? 4 : 6);
+  packer.pack_map(4u + (header.number == 0 ? 0u : 2u) + (header.owner_uid ? 1u : 0u));
   packer.pack("schema");
   packer.pack(header.schema);
   packer.pack("part");
@@ -135,6 +136,10 @@ void put_header(Bytes& out, const StreamHeader& header) {
     packer.pack(header.number);
     packer.pack("previous_frames");
     packer.pack(header.previous_frames);
+  }
+  if (header.owner_uid) {
+    packer.pack("owner_uid");
+    packer.pack(*header.owner_uid);
   }
   packer.pack("host");
   pack_host(packer, header.host);

@@ -22,6 +22,8 @@ struct StreamHeader {
   /// Which of all files of the session, from 1, also over restarts; 0: an earlier writer, which did not count them.
   std::uint64_t number = 0;
   std::uint64_t previous_frames = 0;  ///< So many frames the file before it has, the header among them; 0: not known.
+  /// Of a service's recording of one user: whose it is. Absent: not of one.
+  std::optional<std::uint32_t> owner_uid = {};
   HostInfo host;
   bool knows_findings = false;  ///< The writer could have written findings.
 };

@@ -9,14 +9,15 @@
 
 namespace tracer::internal {
 
-StreamWriter::StreamWriter(const HostInfo& host, int level, std::optional<RecordingPlace> behind)
-    : level_(level), frames_(random_number(), level), place_(behind) {
+StreamWriter::StreamWriter(const HostInfo& host, int level, std::optional<RecordingPlace> behind,
+                           std::optional<std::uint32_t> owner_uid)
+    : level_(level), owner_uid_(owner_uid), frames_(random_number(), level), place_(behind) {
   begin(host);
 }
 
 void StreamWriter::begin(const HostInfo& host) {
   Bytes header;
-  StreamHeader written{.part = ++part_, .host = host};
+  StreamHeader written{.part = ++part_, .owner_uid = owner_uid_, .host = host};
   if (place_) {
     written.number = ++place_->number;
     written.previous_frames = std::exchange(place_->frames, 1);

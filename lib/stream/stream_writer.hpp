@@ -18,8 +18,9 @@ namespace tracer::internal {
 /// Turns events into a stream. Frames that are done wait in ready(), first the magic number and the header.
 class StreamWriter {
  public:
-  /// `behind`: of a recording, where it stands. Absent: a stream that is no file.
-  explicit StreamWriter(const HostInfo& host, int level = kStreamLevel, std::optional<RecordingPlace> behind = {});
+  /// `behind`: of a recording, where it stands. Absent: a stream that is no file. `owner_uid`: see StreamHeader.
+  explicit StreamWriter(const HostInfo& host, int level = kStreamLevel, std::optional<RecordingPlace> behind = {},
+                        std::optional<std::uint32_t> owner_uid = {});
 
   /// An event that is too large for any frame is replaced by a Loss with the cause "event_too_large".
   void append(const Event& event);
@@ -46,6 +47,7 @@ class StreamWriter {
   }
 
   int level_;
+  std::optional<std::uint32_t> owner_uid_;
   FrameWriter frames_;
   std::uint64_t part_ = 0;
   std::optional<RecordingPlace> place_;  ///< With the frames in ready().

@@ -169,6 +169,7 @@ bool Batch::take_rows() {
 RowValues Batch::values_of(std::size_t source, std::size_t column) {
   const TableSource& from = layout_.sources[source];
   const Chunk& chunk = chunks_[source];
+  if (column == layout_.unix_column) return unix_time_of(source);
   if (column == layout_.wall_column) return wall_of(source);
   if (column == layout_.kind_column) {
     scratch_.numbers.assign(chunk.count, static_cast<std::uint64_t>(from.kind));
@@ -176,6 +177,16 @@ RowValues Batch::values_of(std::size_t source, std::size_t column) {
   }
   return frame_.values(from.place, from.origins[column], layout_.columns[column].type, chunk.first, chunk.count,
                        scratch_);
+}
+
+RowValues Batch::unix_time_of(std::size_t source) {
+  const std::uint64_t offset_ns = frame_.frame().clock().wall_offset_ns;
+  const RowValues times = values_of(source, layout_.unix_time);
+  if (offset_ns == 0 || times.none) return {{}, nullptr, 0, true};
+  wall_.numbers.resize(chunks_[source].count);
+  std::transform(times.numbers.begin(), times.numbers.end(), wall_.numbers.begin(),
+                 [offset_ns](std::uint64_t time_ns) { return time_ns + offset_ns; });
+  return {wall_.numbers, nullptr, 0, false};
 }
 
 RowValues Batch::wall_of(std::size_t source) {

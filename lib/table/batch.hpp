@@ -43,6 +43,7 @@ class Batch {
   void append_flat(std::size_t column, std::size_t count);
   void append_list(std::size_t column, std::size_t count);
   RowValues values_of(std::size_t source, std::size_t column);
+  RowValues unix_time_of(std::size_t source);
   RowValues wall_of(std::size_t source);
   bool has_list(std::size_t source, const Origin& origin) const noexcept;
 

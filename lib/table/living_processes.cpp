@@ -50,6 +50,7 @@ std::size_t LivingProcesses::add_samples(const ColumnFrame& frame) {
   if (last < time_ns_) return 0;
   if (last > time_ns_) take();
   time_ns_ = last;
+  clock_ = frame.clock();
   std::size_t row = count;
   while (row != 0 && times[row - 1] == last) --row;
   rows_.open(frame);

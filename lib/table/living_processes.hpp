@@ -22,12 +22,15 @@ class LivingProcesses {
   std::size_t read(const ColumnFrame& frame);
   /// Their samples, in the order of the snapshot; none are left.
   std::vector<Event> take();
+  /// Of the frame that the last snapshot ended in.
+  const ClockUpdate& clock() const noexcept { return clock_; }
 
  private:
   std::size_t add_samples(const ColumnFrame& frame);
   void remove_ended(const ColumnFrame& frame);
 
   std::uint64_t time_ns_ = 0;
+  ClockUpdate clock_;
   std::vector<Event> samples_;  ///< Empty for those that ended.
   std::unordered_map<ProcessId, std::size_t, ProcessIdHash> place_of_;
   std::size_t charged_bytes_ = 0;

@@ -84,7 +84,7 @@ class TableBuilder::Impl {
   void close_frame(std::size_t sources) {
     waiting_rows_ = 0;
     if (!frames_ || frames_->empty()) return;
-    const internal::ColumnFrame& frame = frames_->close();
+    const internal::ColumnFrame& frame = frames_->close(internal::ClockUpdate::now());
     if (keeps_living() && sources == sources_of_events()) living_.read(frame);
     batch().open(frame, 0, sources);
     while (batch().take_rows()) {

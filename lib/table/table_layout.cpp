@@ -160,7 +160,15 @@ class LayoutMaker {
     for (const SourceRule& source : rule.sources) add_source(source);
     if (rule.sources.empty())
       for (const Leaf& leaf : host_leaves()) layout_.columns.push_back({leaf.name, leaf.type, leaf.names, leaf.unit});
-    if (!rule.wall_end.empty()) add_wall(rule);
+    if (!rule.sources.empty()) {
+      layout_.unix_time = place_of("time_ns");
+      layout_.unix_column = insert_behind(layout_.unix_time, "time_unix_ns");
+    }
+    if (!rule.wall_end.empty()) {
+      layout_.wall_column = insert_behind(place_of(rule.wall_end), "wall_ns");
+      layout_.wall_begin = place_of(rule.wall_begin);
+      layout_.wall_end = place_of(rule.wall_end);
+    }
     finish();
   }
   TableLayout take() { return std::move(layout_); }
@@ -227,20 +235,18 @@ class LayoutMaker {
     layout_.sources.back().origins[at] = std::move(origin);
   }
 
-  void add_wall(const TableRule& rule) {
-    const auto place_of = [this](std::string_view name) {
-      const auto is = [name](const TableColumn& column) { return column.name == name; };
-      const auto found = std::find_if(layout_.columns.begin(), layout_.columns.end(), is);
-      return static_cast<std::size_t>(found - layout_.columns.begin());
-    };
-    layout_.wall_begin = place_of(rule.wall_begin);
-    layout_.wall_end = place_of(rule.wall_end);
-    layout_.wall_column = layout_.wall_end + 1;
-    const auto at = static_cast<std::ptrdiff_t>(layout_.wall_column);
+  std::size_t place_of(std::string_view name) const {
+    const auto is = [name](const TableColumn& column) { return column.name == name; };
+    const auto found = std::find_if(layout_.columns.begin(), layout_.columns.end(), is);
+    return static_cast<std::size_t>(found - layout_.columns.begin());
+  }
+  /// A column that no event has. Returns its place.
+  std::size_t insert_behind(std::size_t column, std::string name) {
+    const auto at = static_cast<std::ptrdiff_t>(column + 1);
     layout_.columns.insert(layout_.columns.begin() + at,
-                           {.name = "wall_ns", .type = Type::kU64, .unit = Unit::kNs, .nullable = true});
+                           {.name = std::move(name), .type = Type::kU64, .unit = Unit::kNs, .nullable = true});
     for (TableSource& source : layout_.sources) source.origins.insert(source.origins.begin() + at, Origin());
-    if (layout_.wall_begin >= layout_.wall_column) ++layout_.wall_begin;
+    return column + 1;
   }
 
   /// What some kind does not have is null there.

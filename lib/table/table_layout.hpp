@@ -50,6 +50,9 @@ struct TableLayout {
   std::vector<TableColumn> columns;
   std::vector<TableSource> sources;
   std::size_t kind_column = kNowhere;  ///< Says which kind of event a row is from.
+  // time_unix_ns is this one and the frame's offset.
+  std::size_t unix_column = kNowhere;
+  std::size_t unix_time = kNowhere;
   // wall_ns is the difference of two others.
   std::size_t wall_column = kNowhere;
   std::size_t wall_begin = kNowhere;

@@ -24,7 +24,8 @@ class TableStream {
       : reader_(std::move(reader)),
         file_(file_of(reader_)),
         layout_(layout_of(table)),
-        batch_(layout_, options.rows_per_batch) {}
+        batch_(layout_, options.rows_per_batch),
+        only_ended_(options.only_ended) {}
 
   const TableLayout& layout() const noexcept { return layout_; }
   /// The next batch; not filled at the end. Throws.
@@ -55,8 +56,8 @@ class TableStream {
     if (file != nullptr) return *file;
     throw Error({ErrorCode::kInvalidArgument, 0, "the reader was moved from before", "make another one", {}});
   }
-  bool keeps_living() const noexcept { return layout_.table == Table::kProcesses; }
-  std::size_t sources() const noexcept { return keeps_living() ? 1 : layout_.sources.size(); }
+  bool has_living() const noexcept { return layout_.table == Table::kProcesses; }
+  std::size_t sources() const noexcept { return has_living() ? 1 : layout_.sources.size(); }
 
   void fill() {
     while (!batch_.full()) {
@@ -77,20 +78,21 @@ class TableStream {
       living_ = ended_.take();
       return;
     }
-    std::size_t refused = keeps_living() ? ended_.read(*rest.frame) : 0;
+    std::size_t refused = has_living() && !only_ended_ ? ended_.read(*rest.frame) : 0;
     refused += batch_.open(*rest.frame, rest.first_row, sources());
     if (refused != 0) file_.note_refused(refused);
   }
   void open_living() {
     while (next_living_ < living_.size() && frames_.has_room(living_[next_living_]))
       frames_.add(std::exchange(living_[next_living_++], {}));
-    batch_.open(frames_.close(), 0, layout_.sources.size());
+    batch_.open(frames_.close(ended_.clock()), 0, layout_.sources.size());
   }
 
   RecordingReader reader_;
   RecordingSeries& file_;
   const TableLayout& layout_;
   Batch batch_;
+  const bool only_ended_;
   LivingProcesses ended_;
   std::vector<Event> living_;
   std::size_t next_living_ = 0;

@@ -51,11 +51,42 @@ static uint64_t whole(void) {
   REQUIRE_OK(tracer_recording_open_files(files, 2, &recording, &error));
   CHECK(read_all(recording) == events);
   tracer_recording_free(recording);
+  tracer_text* text = NULL;
+  REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));
+  REQUIRE_OK(tracer_recording_why_json(recording, tracer_string_of(""), &text, &error));
+  CHECK(tracer_text_get(text).size > 0);
+  tracer_text_free(text);
+  tracer_recording_free(recording);
+  REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));
+  CHECK(tracer_recording_over_time_json(recording, tracer_string_of("none"), &text, &error) ==
+        TRACER_ERROR_INVALID_ARGUMENT);
+  tracer_error_release(&error);
+  tracer_recording_free(recording);
   CHECK(tracer_recording_open_files(NULL, 0, &recording, &error) == TRACER_ERROR_INVALID_ARGUMENT);
   tracer_error_release(&error);
   CHECK(tracer_recording_open_fd(-1, tracer_string_of("a name"), &recording, &error) == TRACER_ERROR_FILE_UNREADABLE);
   CHECK(error.error_number == EBADF);
   tracer_error_release(&error);
+  /* Likewise by descriptors, each of which can be read again. */
+  const int fds[] = {open(recorded_file(), O_RDONLY), open(recorded_file(), O_RDONLY), -1};
+  for (int again = 0; again < 2; ++again) {
+    REQUIRE_OK(tracer_recording_open_fds(fds, 2, &recording, &error));
+    CHECK(read_all(recording) == events);
+    tracer_recording_free(recording);
+  }
+  CHECK(tracer_recording_open_fds(fds, 3, &recording, &error) == TRACER_ERROR_FILE_UNREADABLE);
+  tracer_error_release(&error);
+  CHECK(tracer_recording_open_fds(fds, 0, &recording, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  tracer_error_release(&error);
+  close(fds[0]);
+  close(fds[1]);
+  tracer_past* past = NULL;
+  CHECK(tracer_past_new(tracer_string_of("/no/such/socket"), 0, &past, &error) == TRACER_ERROR_NO_SERVICE);
+  tracer_error_release(&error);
+  CHECK(tracer_past_count(past) == 0);
+  tracer_past_file file = TRACER_PAST_FILE_INIT;
+  CHECK(tracer_past_get(past, 0, &file) != TRACER_OK);
+  tracer_past_free(past);
   return events;
 }
 

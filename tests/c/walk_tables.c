@@ -79,6 +79,16 @@ static void every_table(void) {
   CHECK(tracer_table_find(tracer_string_of("no such"), &none) == TRACER_ABSENT && none == 0);
 }
 
+static void only_ended(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  struct ArrowSchema schema;
+  struct ArrowArrayStream stream;
+  REQUIRE_OK(tracer_table_schema(TRACER_TABLE_PROCESSES, &schema, &error));
+  REQUIRE_OK(tracer_recording_table_with(opened(recorded_file()), TRACER_TABLE_PROCESSES, 2, 1, &stream, &error));
+  CHECK(rows_of(&stream, &schema) == 1);
+  schema.release(&schema);
+}
+
 /* The structured error of a stream outlives what stands between it and whoever asks: a number. */
 static void failing(void) {
   tracer_error error = TRACER_ERROR_INIT;
@@ -122,6 +132,7 @@ static void misused(void) {
 
 void walk_tables(void) {
   every_table();
+  only_ended();
   failing();
   misused();
 }

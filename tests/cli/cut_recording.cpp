@@ -88,7 +88,7 @@ class Files {
     writer_->close_frame();
     place_ = *writer_->place();
     // Their order is not that of their names.
-    const std::filesystem::path file = folder_ / fmt::format("part.{}", 1000 - place_.number);
+    const std::filesystem::path file = folder_ / fmt::format("part.{}", 100'000 - place_.number);
     std::ofstream to(file, std::ios::binary);
     to.write(reinterpret_cast<const char*>(writer_->ready().data()),
              static_cast<std::streamsize>(writer_->ready().size()));
@@ -123,7 +123,7 @@ int main(int count, char** words) {
   if (count < 4) return 2;
   try {
     RecordingFile from{std::filesystem::path(words[1])};
-    cut(from, words[2], std::strtoull(words[3], nullptr, 10) * 1'000'000'000,
+    cut(from, words[2], static_cast<std::uint64_t>(std::strtod(words[3], nullptr) * 1e9),
         count > 4 && std::string_view(words[4]) == "living");
     return 0;
   } catch (const std::exception& error) {

@@ -93,7 +93,7 @@ class Series(unittest.TestCase):
         self.assertRegex(printed, r"tracerd: cut/part\.\d+: 1 file before it is missing, from \d\d:\d\d:\d\d until \d\d:\d\d:\d\d\n")
         report = json.loads(self.printed("report", "--json", *files[:1], *files[2:]).split("\n", 1)[0])
         self.assertEqual(report["certificate"]["losses"]["recording_missing_part"], 1)
-        self.assertRegex(self.printed("report", *files[2:]), r"tracerd: cut/part\.997: 2 files before it are missing, until ")
+        self.assertRegex(self.printed("report", *files[2:]), r"tracerd: cut/part\.99997: 2 files before it are missing, until ")
 
     def test_a_file_that_is_cut_short(self):
         files = self.cut("demo.tracer", 1)
@@ -111,6 +111,26 @@ class Series(unittest.TestCase):
         self.assertIn("retries.tracer on", both)
         refused = self.printed("why", *files, "retries.tracer")
         self.assertIn("of different sessions", refused)
+
+    def readable(self):
+        """The folder, by anybody: root's rights are given up before a file is opened again."""
+        os.chmod(self.folder, 0o755)
+        for place, _, names in os.walk(self.folder):
+            for name in names:
+                os.chmod(os.path.join(place, name), 0o644)
+        return self.folder
+
+    def test_more_files_than_may_be_open(self):
+        files = self.cut("demo.tracer", 0.03, "living")
+        self.assertGreater(len(files), 220)
+        shutil.copy(os.path.join(recorded_outputs.FOLDER, "demo.tracer"), self.folder)
+        whole = self.printed("report", "--json", "demo.tracer")
+        for named in (["cut"], files):
+            for limit, path in (("-Sn 200", self.folder), ("-n 200", self.readable())):
+                result = subprocess.run(["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", TRACERD, "report", "--json", *named],
+                                        cwd=path, capture_output=True, text=True, check=False)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertEqual(json.loads(result.stdout), json.loads(whole))
 
     def test_a_folder_without_recordings(self):
         os.mkdir(os.path.join(self.folder, "empty"))

@@ -51,13 +51,17 @@ class Restart(support.TestCase):
         if os.geteuid() != 0 or subprocess.run([TRACERD, "check"], capture_output=True).returncode != 0:
             raise unittest.SkipTest("needs root and the right to trace")
 
-    def keep(self, binary=TRACERD, session=""):
+    def configure(self, session="", files="files = 60\n"):
         self.socket = self.path("tracer.sock")
         self.recordings = self.path("recordings")
         os.mkdir(self.recordings)
         config = self.path("tracerd.toml")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(f'schema = 1\n{session}[recordings]\nfolder = "{self.recordings}"\nfiles = 60\n')
+            file.write(f'schema = 1\n{session}[recordings]\nfolder = "{self.recordings}"\n{files}')
+        return config
+
+    def keep(self, binary=TRACERD, session="", **more):
+        config = self.configure(session, **more)
         self.keeper = keeper.Keeper([binary, "serve", "--config", config, "--socket", self.socket], self.folder)
         self.addCleanup(self.keeper.close)
         self.begin()
@@ -70,14 +74,14 @@ class Restart(support.TestCase):
         self.keeper.end(number)
         self.begin()
 
-    def begin_storm(self):
+    def begin_storm(self, *options):
         home = self.path("home")
         os.mkdir(home)
         os.chown(home, USER, USER)
         self.stop, self.truth, self.events = (os.path.join(home, name) for name in ("stop", "truth", "events.json"))
         environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": home, "TRACER_SOURCE": "service",
                        "TRACER_SOCKET": self.socket}
-        return self.start(*AS_USER, TRACERD, "run", "--json", self.events, "--", PYTHON_OF_ALL, "-c", STORM, self.stop,
+        return self.start(*AS_USER, TRACERD, "run", "--json", self.events, *options, "--", PYTHON_OF_ALL, "-c", STORM, self.stop,
                           self.truth, env=environment, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def end_storm(self, storm):
@@ -147,6 +151,70 @@ class Restart(support.TestCase):
         self.assertEqual(sum(event["cpu_ns"] for event in seen), sum(event["cpu_ns"] for event in recorded))
         self.assert_nothing_lost(events)
         self.assert_nothing_lost(self.recorded())
+
+    def test_files_of_a_second_are_one_recording_over_restarts(self):
+        self.keep(files="files = 600\nseal_s = 1\n")
+        whole = self.path("home/whole.tracer")
+        storm = self.begin_storm("--record", whole, "--run", "storm")
+        for _ in range(3):
+            time.sleep(2.5)
+            self.restart()
+        time.sleep(1.5)
+        truth = self.end_storm(storm)
+        self.assertGreater(len(os.listdir(self.recordings)), 5)
+        reports = [json.loads(self.tracerd("report", "--json", path).stdout) for path in (self.recordings, whole)]
+        self.assertNotIn("recording_missing_part", reports[0]["certificate"]["losses"])
+        cut, uncut = ([row for row in report["runs"] if row["name"] == "storm"] for report in reports)
+        self.assertEqual(cut, uncut)
+        self.assertEqual([row["processes"] for row in cut], [len(truth) + 1])
+        # The account of a program that ran over a restart is absent.
+        exits_ns = sum(event["cpu_ns"] for event in of_kind(support.parse_lines(text_of(self.events)), "process_exit"))
+        self.assertTrue(0.7 * exits_ns < cut[0].get("cpu_ns", cut[0].get("cpu_ns_at_least")) <= exits_ns, (cut, exits_ns))
+
+    def test_without_a_store_nothing_counts_twice(self):
+        """A process that lives across it, and has executed another program before."""
+        config = self.configure(files="files = 600\nseal_s = 1\n")
+        self.socket = self.path("tracer.sock")
+        burn = "import sys, os, time\n" \
+            "def burn():\n    end = time.process_time() + 0.4\n    while time.process_time() < end: pass\n" \
+            "burn(); open(sys.argv[1], 'w').close()\n" \
+            "while not os.path.exists(sys.argv[2]): time.sleep(0.05)\n" \
+            "burn()\n"
+        ready, go = self.path("ready"), self.path("go")
+
+        def serve():
+            service = self.start(TRACERD, "serve", "--config", config, "--socket", self.socket, stderr=subprocess.PIPE)
+            wait_until(lambda: self.tracerd("status", "--socket", self.socket).returncode == 0, "it answers")
+            return service
+
+        service = serve()
+        pid = os.posix_spawn("/bin/sh", ["sh", "-c", f"i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; "
+                                         f'exec {PYTHON_OF_ALL} -c "$0" "$@"', burn, ready, go], os.environ)
+        self.addCleanup(lambda: open(go, "w", encoding="utf-8").close())
+        wait_until(lambda: os.path.exists(ready), "it has computed")
+        time.sleep(5)
+        service.kill()
+        service.wait()
+        service = serve()
+        time.sleep(2)
+        open(go, "w", encoding="utf-8").close()
+        usage = os.wait4(pid, 0)[2]
+        truth_ns = round((usage.ru_utime + usage.ru_stime) * 1e9)
+        time.sleep(2)
+        service.send_signal(signal.SIGINT)
+        service.communicate(timeout=support.DEADLINE_SECONDS)
+        result = self.tracerd("report", "--json", self.recordings)
+        report = json.loads(result.stdout)
+        self.assertRegex(result.stderr, r"another session than .*nothing is known from \d\d:\d\d:\d\d until \d\d:\d\d:\d\d\n")
+        self.assertEqual(report["certificate"]["losses"]["service_gap"], 1)
+        rows = [row for row in report["processes"] if row["pid"] == pid]
+        self.assertEqual(len(rows), 1, rows)
+        cpu_ns = sum(row.get("cpu_ns", row.get("cpu_ns_at_least", 0)) for row in rows)
+        self.assertLessEqual(cpu_ns, truth_ns + 2000)
+        self.assertGreater(cpu_ns, 700_000_000)
+        self.assertEqual([each for each in report["survivors"] if each["pid"] == pid], [])
+        starts = [event for event in self.recorded() if event["kind"] == "process_exit" and event["pid"] == pid]
+        self.assertEqual(len(starts), 1)
 
     def test_a_stop_by_the_manager_hands_over(self):
         self.keep()

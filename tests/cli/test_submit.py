@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks that wait in a queue, as their engine reports them to a service."""
 
+import glob
 import json
 import os
 import shutil
@@ -10,7 +11,9 @@ import tempfile
 import time
 import unittest
 
-from support import DEADLINE_SECONDS, TRACERD, wait_until
+import keeper
+import support
+from support import DEADLINE_SECONDS, TRACERD, of_kind, parse_lines, text_of, wait_until
 from test_findings import removed
 from test_serve import ALICE, BOB, ServeCase, become
 
@@ -21,7 +24,7 @@ def task(number, **more):
     return RUN | {"step": "align", "task": f"align ({number})", "task_id": f"t{number}"} | more
 
 
-class Submit(ServeCase):
+class SubmitCase(ServeCase):
     def folder_of(self, uid):
         folder = tempfile.mkdtemp(prefix="tracerd-cli-", dir="/tmp")
         self.addCleanup(shutil.rmtree, folder, True)
@@ -47,6 +50,8 @@ class Submit(ServeCase):
             self.assertLess(time.monotonic(), deadline, f"{task_key}: {found}")
             time.sleep(0.1)
 
+
+class Submit(SubmitCase):
     def test_a_task_waits_runs_and_ends(self):
         self.serve()
         folder = self.folder_of(ALICE)
@@ -228,6 +233,103 @@ class Submit(ServeCase):
             self.assertTrue(client.ask("withdraw", task_key=key, state="cached")["ok"])
         reply = client.ask("status")["status"]
         self.assertEqual(reply.get("lost", {}), {}, reply)
+
+
+class OverRestart(SubmitCase):
+    def keep(self):
+        self.recordings = self.path("recordings")
+        os.mkdir(self.recordings)
+        config = self.path("tracerd.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f'schema = 1\n[recordings]\nfolder = "{self.recordings}"\nfiles = 60\n')
+        self.keeper = keeper.Keeper([TRACERD, "serve", "--config", config, "--socket", self.socket], self.folder)
+        self.addCleanup(self.keeper.close)
+        self.begin()
+
+    def begin(self):
+        self.keeper.start()
+        self.assertTrue(self.keeper.ready.wait(5 * DEADLINE_SECONDS), text_of(self.keeper.log))
+
+    def said(self):
+        """What the recordings say of submissions, as one recording, and each file's alone."""
+        files = sorted(glob.glob(self.recordings + "/host.tracer*"))
+        def said_in(*words):
+            return [(event["context"].get("task_id"), event["state"], event["submitted_ns"], event.get("outcome"))
+                    for event in of_kind(parse_lines(self.tracerd("dump", *words).stdout), "task_submit")]
+        return said_in(self.recordings), [said_in(file) for file in files]
+
+    def test_what_waits_is_kept(self):
+        self.keep()
+        folder = self.folder_of(ALICE)
+        run = self.ask(ALICE, "submit", context=RUN, expected={"align": 9})["run_key"]
+        keys = [self.ask(ALICE, "submit", context=task(number, sample="S"), requested={"millicpus": 1000 + number})
+                ["task_key"] for number in range(4)]
+        other = self.ask(BOB, "submit", context=task(0))["task_key"]
+        # One runs here, one is over.
+        self.ask(ALICE, "announce", key={"work_dir": folder}, context=task(1))
+        process = self.start("cat", stdin=subprocess.PIPE, cwd=folder, preexec_fn=lambda: become(ALICE))
+        self.row(ALICE, keys[1], lambda row: row["state"] == "running")
+        self.ask(ALICE, "announce", key={"work_dir": self.folder_of(ALICE)}, context=task(2))
+        self.ask(ALICE, "withdraw", task_key=keys[2], state="cached")
+        self.row(ALICE, keys[2], lambda row: row["state"] == "withdrawn")
+        before = {key: self.row(ALICE, key) for key in keys}
+        # Nobody is told of these any more before the end.
+        late = self.ask(ALICE, "submit", context=task(7))["task_key"]
+        self.ask(ALICE, "withdraw", task_key=keys[3], state="failed", exit_code=3)
+        self.keeper.end(signal.SIGKILL)
+        self.begin()
+        # Of the last one, the end may have been told just in time.
+        self.assertRegex(text_of(self.keeper.log), " 1 announcements .*[56] submissions")
+        waits = self.row(ALICE, keys[0])
+        for name in ("state", "name", "sample", "requested", "submitted_ns"):
+            self.assertEqual(waits[name], before[keys[0]][name], name)
+        self.assertEqual(self.row(ALICE, keys[1])["submitted_ns"], before[keys[1]]["submitted_ns"])
+        self.assertEqual(self.row(ALICE, late)["state"], "queued")
+        ended = self.row(ALICE, keys[3], lambda row: row["state"] != "queued")
+        self.assertEqual((ended["state"], ended["outcome"]), ("finished", "failed"))
+        self.assertEqual([row["task_key"] for row in self.rows(BOB)], [other])
+        steps = {row["step"]: row.get("expected") for row in self.rows(ALICE, "steps")}
+        self.assertEqual(steps["align"], 9)
+        # Submitted again, it keeps its time; it starts, and ends.
+        self.assertEqual(self.ask(ALICE, "submit", context=task(0, sample="S"))["task_key"], keys[0])
+        self.assertEqual(self.row(ALICE, keys[0])["submitted_ns"], waits["submitted_ns"])
+        place = self.folder_of(ALICE)
+        self.ask(ALICE, "announce", key={"work_dir": place}, context=task(0, sample="S"))
+        self.start("true", cwd=place, preexec_fn=lambda: become(ALICE)).wait()
+        self.ask(ALICE, "withdraw", task_key=keys[0], state="succeeded")
+        self.assertIn("queued_ns", self.row(ALICE, keys[0], lambda row: row["state"] == "finished"))
+        # The next file begins with what is submitted.
+        os.kill(self.keeper.pid, signal.SIGHUP)
+        support.wait_until(lambda: os.path.exists(self.recordings + "/host.tracer.2"), "a third file")
+        process.communicate()
+        for key in (keys[1], late):
+            self.ask(ALICE, "withdraw", task_key=key, state="succeeded")
+        self.ask(ALICE, "withdraw", run_key=run, state="succeeded")
+        self.ask(BOB, "withdraw", task_key=other, state="aborted")
+        self.ask(ALICE, "flush")
+        self.keeper.end(signal.SIGINT)
+        said, each = self.said()
+        mine = [event[:2] + event[3:] for event in said]
+        self.assertEqual(len(set(said)), len(said) - 1, said)  # Alice and Bob each submit a t0; t0 again.
+        counts = {state: sum(event[1] == state for event in mine) for state in
+                  ("submitted", "started", "ended_elsewhere", "withdrawn", "expired", "started_elsewhere")}
+        # A run, four and one of Alice, one of Bob, and one again.
+        self.assertEqual(counts, {"submitted": 8, "started": 2, "ended_elsewhere": 2, "withdrawn": 5, "expired": 0,
+                                  "started_elsewhere": 0}, said)
+        self.assertIn(("t1", "started", before[keys[1]]["submitted_ns"], None), each[0])
+
+    def test_without_a_descriptor_store_it_is_forgotten(self):
+        self.serve()
+        key = self.ask(ALICE, "submit", context=task(1))["task_key"]
+        self.row(ALICE, key)
+        self.service.send_signal(signal.SIGINT)
+        self.service.communicate(timeout=DEADLINE_SECONDS)
+        self.serve()
+        self.assertEqual(self.rows(ALICE), [])
+        self.ask(ALICE, "withdraw", task_key=key, state="failed")
+        self.assertEqual(self.rows(ALICE), [])
+        self.assertEqual(self.ask(ALICE, "submit", context=task(1))["task_key"], key)
+        self.assertEqual(self.row(ALICE, key)["state"], "queued")
 
 
 if __name__ == "__main__":

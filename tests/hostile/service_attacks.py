@@ -110,8 +110,8 @@ def requests(hostile):
     """All requests with wrong types, extreme values and broken bytes."""
     me = os.getpid()
     context = {"task": hostile.mark, "labels": {"a": "b"}}
-    good = [{"request": name} for name in ("totals", "statistics", "status", "snapshot", "flush", "history")]
-    good += [{"request": "hello", "version": 1}, {"request": "findings", "since_ns": 0},
+    good = [{"request": name} for name in ("totals", "statistics", "status", "snapshot", "flush", "history", "recordings")]
+    good += [{"request": "hello", "version": 1}, {"request": "findings", "since_ns": 0}, {"request": "recordings", "since": 1},
              {"request": "history", "pipeline": "p", "step": "s", "input_bytes": 1},
              {"request": "state", "since": "0.1", "rows": ["tasks", "counts"], "key": "0" * 16, "fields": ["cpu_ns", "state"]},
              {"request": "attach", "pid": me, "context": context, "command": True, "held": True, "stream": 3},
@@ -316,7 +316,7 @@ def filters(hostile):
 
 def questions(hostile):
     """The largest questions, on as many connections as it may have, as fast as they are answered."""
-    names = ("flush", "snapshot", "status", "totals", "findings", "history", "statistics", "state")
+    names = ("flush", "snapshot", "status", "totals", "findings", "history", "statistics", "state", "recordings")
 
     def ask(start):
         client = None

@@ -77,10 +77,10 @@ class TempDir(unittest.TestCase):
         self.folder = Path(folder.name)
 
 
-def begin_service(folder: Path, clean_up: Callable[..., object]) -> str:
+def begin_service(folder: Path, clean_up: Callable[..., object], configured: str = "") -> str:
     """Its socket, once it answers. `clean_up`: addCleanup of a test, or addClassCleanup."""
     place, config = str(folder / "tracer.sock"), folder / "tracerd.toml"
-    config.write_text("schema = 1\n")
+    config.write_text("schema = 1\n" + configured)
     service = subprocess.Popen([TRACERD, "serve", "--foreground", "--config", str(config), "--socket", place],
                                stderr=subprocess.DEVNULL)
 

@@ -47,10 +47,26 @@ class Recordings(TempDir):
             with self.subTest(path=path), self.assertRaises(tracer.RecordingError) as caught:
                 tracer.read(path)
         with self.assertRaises(tracer.InvalidArgumentError):
-            tracer.read(3)
+            tracer.read(3.5)
         for path in ("a\0b", ""):
             with self.assertRaises(tracer.RecordingError):
                 tracer.read(path)
+
+    def test_descriptors_that_are_open(self):
+        path = self.written(self.whole)
+        with open(path, "rb") as file, open(path, "rb") as other, open("/dev/null", "rb") as nothing:
+            recording = tracer.read(file.fileno())
+            both = tracer.read([file.fileno(), other.fileno()])
+            for wrong in (nothing.fileno(), 12345, -1):
+                with self.assertRaises(tracer.RecordingError):
+                    tracer.read(wrong)
+            with self.assertRaises(tracer.InvalidArgumentError):
+                tracer.read([file.fileno(), path])
+            self.assertEqual(file.tell(), 0)
+        for _ in range(2):
+            self.assertEqual(list(recording), self.events)
+            self.assertEqual(list(both), self.events)
+        self.assertEqual(recording.report.total.processes, 24)
 
     def test_it_stays_the_same_file_whichever_folder_is_the_current_one(self):
         other = self.folder / "other"

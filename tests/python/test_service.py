@@ -25,11 +25,14 @@ import json, os, subprocess, sys, tracer
 
 @needs_tracing
 @unittest.skipUnless(os.geteuid() == 0 and PYTHON is not None, "needs root, and a Python for other users")
-class OfAUser(TempDir):
+class UserCase(TempDir):
+    def configured(self) -> str:
+        return ""
+
     def setUp(self) -> None:
         super().setUp()
         os.chmod(self.folder, 0o755)
-        self.socket = begin_service(self.folder, self.addCleanup)
+        self.socket = begin_service(self.folder, self.addCleanup, self.configured())
 
     def python(self, code: str, **environment: str) -> Any:
         """What a Python of that user prints, as JSON."""
@@ -47,6 +50,8 @@ class OfAUser(TempDir):
         self.assertEqual(done.stderr, "")
         return json.loads(done.stdout)
 
+
+class OfAUser(UserCase):
     def test_a_session_with_tasks_is_exact(self) -> None:
         told = self.python("""
             with tracer.session(pipeline="p", sample="S1") as s:
@@ -160,6 +165,40 @@ class OfAUser(TempDir):
         """)
         self.assertEqual(told, [["NotPermittedError", 2 * ["TRC102"]], ["ServiceError", ["TRC140"]],
                                 ["proc", [*2 * ["TRC102"], "TRC140"]], "TRC140"])
+
+
+class OwnPast(UserCase):
+    def configured(self) -> str:
+        recordings = self.folder / "recordings"
+        recordings.mkdir()
+        return f'[recordings]\nfolder = "{recordings}"\nby_owner = true\n'
+
+    def test_a_user_reads_the_own_past(self) -> None:
+        told = self.python("""
+            import time
+            with tracer.session(pipeline="p", run="r1", sample="S1") as s:
+                subprocess.run(["true"], check=True)
+                s.flush()
+            runs = []
+            for _ in range(100):
+                recordings = tracer.past()
+                runs = [event.context.run for each in recordings for event in each.select("run_start")]
+                trues = [event for each in recordings for event in each.select("process_exit") if event.tool == "true"]
+                if "r1" in runs and trues:
+                    break
+                time.sleep(0.2)
+            recording, = recordings
+            report = json.loads(recording.report.to_json())
+            print(json.dumps({"runs": runs, "owner": recording.owner_uid, "uids": sorted({each.uid for each in trues}),
+                              "again": "true" in {each.tool for each in recording.select("process_exit")},
+                              "tools": [row["name"] for row in report["tools"]],
+                              "later": tracer.past(since=time.time() + 3600)}))
+        """)
+        self.assertIn("r1", told["runs"])
+        self.assertEqual((told["owner"], told["uids"]), (USER, [USER]))
+        self.assertTrue(told["again"])
+        self.assertIn("true", told["tools"])
+        self.assertEqual(told["later"], [])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import unittest
 
 import tracer
@@ -390,6 +391,21 @@ class Awkward(TableCase):
             for name in ("end_ns", "wall_ns", "exit_code", "threads", "program_cpu_ns"):
                 self.assertIsNone(row[name])
 
+    def test_living_processes_are_left_out(self):
+        path = self.all_events()
+        recording = tracer.read(path)
+        rows = recording.table("processes", only_ended=True).to_dicts()
+        self.assertEqual(rows, [row for row in recording.processes.rows() if row["end_ns"] is not None])
+        self.assertLess(len(rows), recording.processes.count_rows())
+
+    def test_unix_time(self):
+        recording = tracer.read(self.made_up(5))
+        # Of its frames, which were closed now.
+        offset = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        for name in ("processes", "events"):
+            offsets = {row["time_unix_ns"] - row["time_ns"] for row in recording.table(name).rows()}
+            self.assertTrue(offsets and all(abs(each - offset) < 10**9 for each in offsets), offsets)
+
     def test_wall_time(self):
         for row in tracer.read(self.made_up(5)).processes.rows():
             self.assertEqual(row["wall_ns"], row["end_ns"] - row["start_ns"])
@@ -399,6 +415,7 @@ class Awkward(TableCase):
 class Live(TableCase):
     def test_batches_and_tables_of_a_session(self):
         rows = []
+        begin = time.time_ns()
         with tracer.session(families=()) as session:
             batches = session.table_batches("processes", timeout=30)
             for _ in range(20):
@@ -416,6 +433,9 @@ class Live(TableCase):
                     break
             table = session.processes.to_dicts()
         self.assertEqual([row["exe"] for row in rows], [os.path.realpath("/bin/true")] * 20)
+        # Each way, by the offset of a moment of its own.
+        for row in table + rows:
+            self.assertTrue(begin - 10**7 < row.pop("time_unix_ns") < time.time_ns() + 10**7)
         self.assertEqual([row for row in table if row["end_ns"] is not None], rows)
 
     def test_a_batch_is_an_array_for_other_packages(self):

@@ -9,9 +9,10 @@ import subprocess
 import sys
 import unittest
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from support import TRACERD, TempDir, needs_tracing, run_python
+from support import ROOT, TRACERD, TempDir, needs_tracing, run_python
 
 try:
     import duckdb
@@ -19,6 +20,7 @@ except ImportError:
     duckdb = None  # type: ignore[assignment]
 
 from tracer import BillError, InvalidArgumentError, RecordingError, WhatIfError
+from tracer.tune import tune
 from tracer.whatif import what_if
 from tracer.whatif._cpus import find_cpus, list_size
 from tracer.whatif._order import find_order
@@ -466,6 +468,35 @@ class Recordings(TempDir):
         self.assertIn("make (", str(caught.exception))
         self.assertEqual(what_if(path, run="make", cpus=[1]).tasks, 5)
         self.assertEqual(what_if(path, cpus=[1], recorded_cpus=1).recorded_cpus_basis, "as given")
+
+
+CUT = Path(TRACERD).parent / "tests/cli/cut_recording"
+RECORDED = ROOT / "tests/data/recordings"
+
+
+@unittest.skipIf(duckdb is None, "needs duckdb")
+class CutRecordings(TempDir):
+    """A recording that was cut into files is replayed and tuned as the whole."""
+
+    def test_replays_and_sizes(self) -> None:
+        replayed = 0
+        for name, seconds in (("demo", 1), ("launcher-make", 0.2), ("nextflow-25", 1), ("nextflow-24", 1)):
+            whole = RECORDED / f"{name}.tracer"
+            place = self.folder / name
+            place.mkdir()
+            subprocess.run([CUT, whole, place, str(seconds), "living"], check=True, timeout=60)
+            parts = sorted(place.iterdir())
+            self.assertGreater(len(parts), 1)
+            for part in parts:
+                part.rename(place / f"host.tracer.{part.name.rpartition('.')[2]}")
+            with self.subTest(name=name):
+                replays = [what_if(path, cpus=[1, 2, 8]).to_json() for path in (whole, place)]
+                self.assertEqual(*replays)
+                replayed += replays[0]["tasks"]
+                sizes = [tune(paths) for paths in ([whole], [place], sorted(place.iterdir()))]
+                for cut in sizes[1:]:
+                    self.assertEqual((cut.attempts, cut.rows), (sizes[0].attempts, sizes[0].rows))
+        self.assertGreater(replayed, 10)
 
 
 if __name__ == "__main__":

@@ -123,6 +123,15 @@ TEST_CASE("every request is what it was, once it was sent") {
   CHECK(history.step == "s");
   CHECK(history.input_bytes == 7u);
   CHECK_FALSE(sent(HistoryRequest{}).pipeline.has_value());
+  CHECK(sent(RecordingsRequest{.since_ns = 5}).since_ns == 5u);
+  CHECK_FALSE(sent(RecordingsRequest{}).since_ns.has_value());
+  RecordingsReply past{.by_owner = true, .more = true, .next_ns = 12};
+  past.files.push_back({1000, "id", 3, 4096, 11});
+  const RecordingsReply told = recordings_from(to_line(past));
+  CHECK((told.by_owner && told.more && told.next_ns == 12 && told.files.size() == 1));
+  CHECK((told.files[0].owner_uid == 1000 && told.files[0].session_id == "id" && told.files[0].number == 3));
+  CHECK((told.files[0].bytes == 4096 && told.files[0].written_ns == 11));
+  CHECK_FALSE(recordings_from(to_line(RecordingsReply{})).by_owner);
   sent(FlushRequest{});
   const SubscribeRequest subscribe =
       sent(SubscribeRequest{{EventKind::kProcessExit, EventKind::kTaskFinish}, 12, true, 1u << 20});

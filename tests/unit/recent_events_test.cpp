@@ -262,6 +262,76 @@ TEST_CASE("what clients have said is there for the next process, as far as it ho
   CHECK(left.commands == std::vector<pid_t>{::getpid()});
 }
 
+namespace {
+
+Submission submission_of(const std::string& id) {
+  Submission submission;
+  submission.context.engine = "planner";
+  submission.context.run_id = "r1";
+  submission.context.task_id = id;
+  submission.requested.millicpus = 2000;
+  submission.expires_after = std::chrono::hours(1);
+  return submission;
+}
+
+TaskSubmit told_of(Key key, const std::string& state, std::uint64_t time_ns, std::uint64_t submitted_ns) {
+  Context context;
+  context.task_key = key;
+  TaskSubmit submit;
+  submit.time_ns = time_ns;
+  submit.context = std::make_shared<const Context>(std::move(context));
+  submit.state = state;
+  submit.submitted_ns = submitted_ns;
+  return submit;
+}
+
+}  // namespace
+
+TEST_CASE("what was submitted is there for the next process, with its time and what was told of it") {
+  Said said;
+  const Caller caller{1, 1, 1000};
+  for (const std::uint64_t key : {1, 2, 3, 4}) said.submitted(Key{key}, submission_of(std::to_string(key)), caller);
+  said.told(told_of(Key{2}, "submitted", 20, 10));
+  said.told(told_of(Key{2}, "started", 30, 10));
+  said.announced({InWorkDir{"/work/2"}, submission_of("2").context}, caller, Key{2});
+  said.withdrawn({Key{2}, "failed", 3}, {2, 2, 1001});  // Another's.
+  said.withdrawn({Key{3}, "failed", 3}, caller);
+  said.announced({InWorkDir{"/work/4"}, submission_of("4").context}, caller, Key{4});
+  said.told(told_of(Key{4}, "withdrawn", 40, 10));
+  const Said::Left left = Said::read(said.memory());
+  REQUIRE(left.submitted.size() == 3);
+  CHECK(left.submitted[0].submission.context.task_id == "1");
+  CHECK(left.submitted[0].submission.requested.millicpus == 2000);
+  CHECK(left.submitted[0].caller.uid == 1000);
+  CHECK(left.submitted[0].earlier.submitted_ns > 1000);
+  CHECK_FALSE(left.submitted[0].earlier.told);
+  CHECK_FALSE(left.submitted[0].withdrawal);
+  CHECK(left.submitted[0].submission.expires_after == std::chrono::hours(1));
+  CHECK(left.submitted[1].earlier.submitted_ns == 10);
+  REQUIRE(left.submitted[1].earlier.told);
+  CHECK(left.submitted[1].earlier.told->state == ToldOfSubmitted::State::kStarted);
+  CHECK(left.submitted[1].earlier.told->time_ns == 30);
+  CHECK_FALSE(left.submitted[1].withdrawal);
+  REQUIRE(left.submitted[2].withdrawal);
+  CHECK(left.submitted[2].withdrawal->outcome == "failed");
+  CHECK(left.submitted[2].withdrawal->exit_code == 3);
+  REQUIRE(left.announcements.size() == 1);
+  CHECK(std::get<InWorkDir>(left.announcements[0].announcement.key).path == "/work/2");
+}
+
+TEST_CASE("what was submitted and is over takes no room") {
+  const auto accounts = std::make_shared<Accounts>();
+  Said said(accounts);
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    said.submitted(Key{i}, submission_of("t"), {1, 1, 1000});
+    said.withdrawn({Key{i}, "cached", {}}, {1, 1, 1000});
+    said.told(told_of(Key{i}, "withdrawn", 40, 10));
+  }
+  CHECK(!accounts->all().contains(1000));
+  said.submitted(Key{1}, submission_of("t"), {1, 1, 1000});
+  CHECK(Said::read(said.memory()).submitted.size() == 1);
+}
+
 TEST_CASE("what was said moves into new memory before it grows without end") {
   Said said;
   int moves = 0;

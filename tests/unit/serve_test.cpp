@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -325,6 +326,41 @@ TEST_CASE("each client gets what it may see, in one stream without a gap") {
   hub.tick(now + milliseconds(101));
   CHECK(times(writes(to_alice, alice)) == std::vector<std::uint64_t>{7});
   for (Outbox* outbox : {&to_alice, &to_bob, &to_root}) hub.leave(*outbox, now);
+}
+
+TEST_CASE("by owner, each event is taken once, and what is everybody's for each who has had an event") {
+  Charges charges((ServeLimits()));
+  Hub hub = make_hub();
+  std::map<uid_t, std::vector<Event>> taken;
+  hub.take_by_owner([&taken](uid_t owner, const Event& event) { taken[owner].push_back(event); });
+  const auto now = Clock::now();
+  Client alice;
+  Outbox to_alice(kHost, charges, kAlice, 4u << 20);
+  hub.join(to_alice, kAliceSees, {}, {}, {}, now);
+  ProcessSample sample;
+  sample.time_ns = 5;
+  sample.process = build::process({.pid = 1, .start_ns = 10, .uid = kAlice});
+  hub.deliver(std::vector<Event>{start_of(kAlice, 1, 1), SnapshotEnd{2, 9}, start_of(0, 3, 3), start_of(kBob, 2, 4),
+                                 sample, SnapshotEnd{6, 9}, start_of(0, 8, 7, 1), HostSample{}, exit_of(kBob, 2, 9)},
+              now);
+  CHECK(taken.size() == 3);
+  CHECK(times(taken[kAlice]) == std::vector<std::uint64_t>{1, 2, 5, 6, 7});
+  CHECK(times(taken[kBob]) == std::vector<std::uint64_t>{4, 6, 9});
+  CHECK(times(taken[0]) == std::vector<std::uint64_t>{3, 6, 0});
+  CHECK(taken[kAlice][3].get_if<SnapshotEnd>()->processes == 1);
+  CHECK(taken[kBob][1].get_if<SnapshotEnd>()->processes == 0);
+  // What root ran for her, and what it ran for itself.
+  CHECK(taken[kAlice][4].get_if<ProcessStart>()->process->program->argv->at(1) == "***");
+  CHECK(taken[0][0].get_if<ProcessStart>()->process->program->argv->at(1) == "secret");
+  const std::vector<Event> living = {start_of(kAlice, 1, 1), start_of(0, 3, 3), start_of(0, 8, 7, 1)};
+  auto of_owners = hub.by_owner(living);
+  CHECK(times(of_owners[kAlice]) == std::vector<std::uint64_t>{1, 7});
+  CHECK(times(of_owners[0]) == std::vector<std::uint64_t>{3});
+  CHECK(of_owners[kAlice][1].get_if<ProcessStart>()->process->program->argv->at(1) == "***");
+  // No client sees what is taken for root, but root.
+  hub.close_frames(kAliceSees);
+  CHECK(times(writes(to_alice, alice)) == std::vector<std::uint64_t>{1, 2, 5, 6, 7});
+  hub.leave(to_alice, now);
 }
 
 TEST_CASE("a late client gets what lives first, and nothing twice") {

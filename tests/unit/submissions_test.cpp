@@ -61,6 +61,8 @@ TEST_CASE("a submission names its task by engine, run and id") {
   CHECK(checked_task("t1").key() == checked_task("t1").key());
   CHECK(checked_task("t1").key() != checked_task("t2").key());
   CHECK(checked(task("t1"), kCaller, {}, 1000).key() != checked(task("t1"), kCaller, {}, 1001).key());
+  CHECK(task_key_of(task("t1").context, {}, 1000) == checked(task("t1"), kCaller, {}, 1000).key());
+  CHECK_FALSE(task_key_of(nameless.context, {}, 1000));
   CHECK_THROWS_AS(check({Key{1}, "gone", {}}), Error);
 }
 
@@ -95,6 +97,31 @@ TEST_CASE("a task that has started here is over by its own end") {
   table.submissions.withdraw({*context.task_key, "succeeded", 0}, 1000, begin_ns + 3 * kSecond, table.events);
   CHECK(states(table.events) == "submitted started withdrawn ");
   CHECK_FALSE(table.submissions.started(context, begin_ns + 4 * kSecond, table.events));
+}
+
+TEST_CASE("what an earlier process has told of a submission is not told again") {
+  Table table;
+  Submitted waits = checked_task("t1");
+  waits.told = {ToldOfSubmitted::State::kQueued, 5};
+  waits.submitted_ns = 5;
+  Submitted runs = checked_task("t2");
+  runs.told = {ToldOfSubmitted::State::kStarted, 7};
+  const Context context = *runs.context;
+  const Key key = waits.key();
+  table.submissions.submit(std::move(waits), table.events);
+  table.submissions.submit(std::move(runs), table.events);
+  table.submissions.started(context, 9, table.events);
+  CHECK(table.events.empty());
+  const std::vector<Event> told = table.submissions.told();
+  REQUIRE(told.size() == 2);
+  for (const Event& event : told) {
+    const bool first = event.get_if<TaskSubmit>()->context->task_key == key;
+    CHECK(event.get_if<TaskSubmit>()->state == (first ? "submitted" : "started"));
+    CHECK(event.time_ns() == (first ? 5 : 7));
+  }
+  table.submissions.withdraw({key, "aborted", {}}, 1000, 20, table.events);
+  CHECK(states(table.events) == "withdrawn ");
+  CHECK(table.events[0].get_if<TaskSubmit>()->submitted_ns == 5);
 }
 
 TEST_CASE("what waits too long expires, and nobody ends another's") {

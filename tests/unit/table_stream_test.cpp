@@ -17,6 +17,8 @@
 #include "arrow_check.hpp"
 #include "builders.hpp"
 #include "sample_events.hpp"
+#include "stream/event_frames.hpp"
+#include "table/batch.hpp"
 #include "table/table_layout.hpp"
 #include "temp_file.hpp"
 
@@ -32,6 +34,15 @@ ArrowArrayStream stream_of(const TempFile& file, Table table, std::size_t rows_p
   ArrowArrayStream stream{};
   export_table(RecordingReader(file.path()), table, &stream, {.rows_per_batch = rows_per_batch});
   return stream;
+}
+
+/// They are by the clocks of two moments.
+void without_unix_times(std::vector<arrow_check::Row>& rows) {
+  for (arrow_check::Row& row : rows) {
+    const std::string time = row["time_unix_ns"];
+    CHECK(time != "null");
+    row.erase("time_unix_ns");
+  }
 }
 
 std::vector<Event> exits(std::uint32_t count) {
@@ -227,18 +238,59 @@ TEST_CASE("a builder gives the rows that a recording gives") {
     ArrowArrayStream stream = stream_of(file, table);
     auto recorded = arrow_check::read(stream).rows;
     if (table == Table::kHosts) recorded.clear();
+    without_unix_times(recorded);
     CHECK(builder.rows() == recorded.size());
     ArrowSchema schema{};
     export_table_schema(table, &schema);
     ArrowArray array{};
     builder.finish(&array);
-    CHECK(arrow_check::rows_of(schema, array) == recorded);
+    auto built = arrow_check::rows_of(schema, array);
+    without_unix_times(built);
+    CHECK(built == recorded);
     array.release(&array);
     CHECK(builder.rows() == 0);
     builder.finish(&array);
     CHECK(array.length == 0);
     array.release(&array);
     schema.release(&schema);
+  }
+}
+
+TEST_CASE("the Unix time of a row is by the offset of its frame") {
+  const internal::TableLayout& layout = internal::layout_of(Table::kProcesses);
+  internal::Batch batch(layout, 10);
+  for (const std::uint64_t offset_ns : {std::uint64_t{5'000}, std::uint64_t{0}, std::uint64_t(-100)}) {
+    internal::EventFrames frames;
+    frames.add(build::exit(1));
+    batch.open(frames.close({.boot_ns = 7, .wall_offset_ns = offset_ns}), 0, 1);
+    while (batch.take_rows()) {
+    }
+  }
+  ArrowSchema schema{};
+  export_table_schema(Table::kProcesses, &schema);
+  ArrowArray array = batch.finish().give();
+  const auto rows = arrow_check::rows_of(schema, array);
+  const std::uint64_t time_ns = build::exit(1).time_ns;
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].at("time_unix_ns") == std::to_string(time_ns + 5'000));
+  CHECK(rows[1].at("time_unix_ns") == "null");
+  CHECK(rows[2].at("time_unix_ns") == std::to_string(time_ns - 100));
+  array.release(&array);
+  schema.release(&schema);
+}
+
+TEST_CASE("only_ended leaves out what had not ended") {
+  ProcessSample sample;
+  sample.time_ns = 50;
+  sample.process = build::process({.pid = 77});
+  const TempFile file;
+  record(file, {build::exit(1), sample, SnapshotEnd{50, 1}});
+  for (const bool only_ended : {false, true}) {
+    ArrowArrayStream stream{};
+    export_table(RecordingReader(file.path()), Table::kProcesses, &stream, {.only_ended = only_ended});
+    const auto rows = arrow_check::read(stream).rows;
+    REQUIRE(rows.size() == (only_ended ? 1 : 2));
+    for (const auto& row : rows) CHECK(row.at("time_unix_ns") != "null");
   }
 }
 

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tracer/answers.hpp>
+#include <tracer/past.hpp>
+#include <tracer/tier.hpp>
 
 #include "event_handle.hpp"
 #include "host_fields.hpp"
@@ -33,6 +40,15 @@ tracer_status report(tracer_error* error, const std::optional<Problem>& problem)
   if (!problem) return TRACER_OK;
   store(error, *problem);
   return status_of(problem->code);
+}
+
+std::string known(std::optional<std::string> answer, const std::string& asked) {
+  if (answer) return std::move(*answer);
+  throw Error({ErrorCode::kInvalidArgument,
+               0,
+               "the recording has nothing, or several things, called \"" + asked + '"',
+               "ask by a run_key or task_key",
+               {}});
 }
 
 }  // namespace
@@ -118,7 +134,67 @@ tracer_status tracer_recording_open_files(const tracer_string* files, size_t cou
   });
 }
 
+tracer_status tracer_recording_why_json(tracer_recording* recording, tracer_string asked, tracer_text** out,
+                                        tracer_error* error) {
+  return guard_make(out, error, [&] {
+    const std::string text = text_or_empty(asked, "asked");
+    return new tracer_text{known(why_json(need(recording, "recording").reader, text), text)};
+  });
+}
+
+tracer_status tracer_recording_over_time_json(tracer_recording* recording, tracer_string key, tracer_text** out,
+                                              tracer_error* error) {
+  return guard_make(out, error, [&] {
+    const std::string text = text_or_empty(key, "key");
+    const auto of = key_from(text);
+    return new tracer_text{known(of ? over_time_json(need(recording, "recording").reader, *of) : std::nullopt, text)};
+  });
+}
+
+tracer_status tracer_recording_open_fds(const int* fds, size_t count, tracer_recording** out, tracer_error* error) {
+  return guard_make(out, error, [&] {
+    std::vector<RecordingDescriptor> files;
+    try {
+      for (std::size_t i = 0; i < count; ++i)
+        files.push_back({copy_of(fds[i], ErrorCode::kFileUnreadable), "descriptor " + std::to_string(fds[i])});
+    } catch (const Error&) {
+      for (const RecordingDescriptor& file : files) ::close(file.file_descriptor);
+      throw;
+    }
+    return new tracer_recording{open_recording_by_descriptor(files)};
+  });
+}
+
 void tracer_recording_free(tracer_recording* recording) { delete recording; }
+
+tracer_status tracer_past_new(tracer_string socket, uint64_t since_unix_ns, tracer_past** out, tracer_error* error) {
+  return guard_make(out, error, [&] {
+    const auto named = optional_text(socket, "socket");
+    return new tracer_past(past(named ? std::filesystem::path(*named) : service_socket_to_try(), since_unix_ns));
+  });
+}
+
+void tracer_past_free(tracer_past* past) { delete past; }
+
+size_t tracer_past_count(const tracer_past* past) { return past == nullptr ? 0 : past->files.size(); }
+
+tracer_status tracer_past_get(const tracer_past* past, size_t index, tracer_past_file* out) {
+  return guard(nullptr, [&] {
+    const std::vector<PastFile>& files = need(past, "past").files;
+    if (index >= files.size())
+      throw Error(
+          {ErrorCode::kInvalidArgument, 0, "index: there are not so many files", "ask tracer_past_count()", {}});
+    const PastFile& file = files[index];
+    tracer_past_file value{};
+    value.fd = file.opened.file_descriptor;
+    value.owner_uid = file.owner_uid;
+    value.session_id = string_of(file.session_id);
+    value.number = file.number;
+    value.bytes = file.bytes;
+    value.written_unix_ns = file.written_unix_ns;
+    give(out, value, "out");
+  });
+}
 
 tracer_status tracer_recording_host(const tracer_recording* recording, tracer_host* out) {
   return guard(nullptr, [&] { give(out, host_in_c(need(recording, "recording").reader.host()), "out"); });

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
 #include <tracer.h>
+#include <tracer/past.hpp>
 #include <tracer/recording.hpp>
 
 namespace tracer::c {
@@ -18,6 +24,17 @@ inline tracer_damage damage_in_c(const RecordingDamage& damage) noexcept {
 }
 
 }  // namespace tracer::c
+
+struct tracer_past {
+  explicit tracer_past(std::vector<tracer::PastFile> passed) : files(std::move(passed)) {}
+  ~tracer_past() {
+    for (const tracer::PastFile& file : files) ::close(file.opened.file_descriptor);
+  }
+  tracer_past(const tracer_past&) = delete;
+  tracer_past& operator=(const tracer_past&) = delete;
+
+  std::vector<tracer::PastFile> files;
+};
 
 struct tracer_recording {
   tracer::RecordingReader reader;

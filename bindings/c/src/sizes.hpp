@@ -39,6 +39,7 @@ TRACER_FIRST_SIZE(tracer_reason, reserved);
 TRACER_FIRST_SIZE(tracer_resolve_options, skip_engine_notes);
 TRACER_FIRST_SIZE(tracer_host, reserved);
 TRACER_FIRST_SIZE(tracer_damage, reserved);
+TRACER_FIRST_SIZE(tracer_past_file, written_unix_ns);
 TRACER_FIRST_SIZE(tracer_command_options, reserved);
 #undef TRACER_FIRST_SIZE
 

@@ -63,11 +63,17 @@ tracer_status tracer_table_schema(tracer_table table, struct ArrowSchema* out, t
 
 tracer_status tracer_recording_table(tracer_recording* recording, tracer_table table, size_t rows_per_batch,
                                      struct ArrowArrayStream* out, tracer_error* error) {
+  return tracer_recording_table_with(recording, table, rows_per_batch, 0, out, error);
+}
+
+tracer_status tracer_recording_table_with(tracer_recording* recording, tracer_table table, size_t rows_per_batch,
+                                          int32_t only_ended, struct ArrowArrayStream* out, tracer_error* error) {
   const std::unique_ptr<tracer_recording> taken(recording);
   return guard(error, [&] {
     ArrowArrayStream& stream = need(out, "out");
     stream = {};
     TableOptions options;
+    options.only_ended = only_ended != 0;
     if (rows_per_batch != 0) options.rows_per_batch = rows_per_batch;
     export_table(std::move(need(taken.get(), "recording").reader), table_of(table), &stream, options);
   });

@@ -3,16 +3,21 @@
 
 #include <fcntl.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include <tracer/answers.hpp>
 #include <tracer/error.hpp>
+#include <tracer/past.hpp>
+#include <tracer/tier.hpp>
 
 #include "binders.hpp"
 #include "events.hpp"
@@ -37,6 +42,18 @@ int opened_again(int descriptor, const std::string& name) {
   return again;
 }
 
+/// Of all that it has not read yet.
+template <class Ask>
+std::optional<std::string> answer(HeldReader& held, const Ask& ask) {
+  const ReleasedGil released;
+  RecordingReader reader = held.take();
+  return ask(reader);
+}
+
+py::object text_or_none(const std::optional<std::string>& text) {
+  return text ? py::object(text_of(*text)) : py::none();
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> paths_of(const py::list& files) {
@@ -53,6 +70,15 @@ void bind_recording(py::module_& module) {
              return std::make_shared<HeldReader>(open_recording(paths));
            }),
            py::arg("files"))
+      .def(py::init([](const std::vector<int>& fds, const py::list& names) {
+             std::vector<RecordingDescriptor> files;
+             for (std::size_t i = 0; i < fds.size(); ++i) files.push_back({-1, bytes_of(py::str(names[i]))});
+             const ReleasedGil released;
+             for (std::size_t i = 0; i < fds.size(); ++i)
+               files[i].file_descriptor = ::fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+             return std::make_shared<HeldReader>(open_recording_by_descriptor(files));
+           }),
+           py::arg("fds"), py::arg("names"))
       .def(py::init([](int fd, const py::str& name) {
              std::string text = bytes_of(name);
              const ReleasedGil released;
@@ -74,11 +100,47 @@ void bind_recording(py::module_& module) {
       .def(
           "skip", [](HeldReader& reader, std::size_t most) { return reader.read(most).size(); }, py::arg("most"),
           py::call_guard<ReleasedGil>())
+      .def(
+          "why",
+          [](HeldReader& held, const py::str& asked) {
+            const std::string text = bytes_of(asked);
+            return text_or_none(answer(held, [&](RecordingReader& reader) { return why_json(reader, text); }));
+          },
+          py::arg("asked"))
+      .def(
+          "over_time",
+          [](HeldReader& held, const py::str& key) {
+            const auto of = key_from(bytes_of(key));
+            if (!of)
+              throw Error({ErrorCode::kInvalidArgument,
+                           0,
+                           "a key that is not 16 hexadecimal digits",
+                           "give a run_key or task_key",
+                           {}});
+            return text_or_none(answer(held, [&](RecordingReader& reader) { return over_time_json(reader, *of); }));
+          },
+          py::arg("key"))
       .def("damage", [](const HeldReader& reader) {
         const RecordingDamage damage = reader.damage();
         return py::make_tuple(damage.skipped_bytes, damage.skipped_events, damage.missing_frames, damage.read_error,
                               damage.truncated);
       });
+  module.def(
+      "past",
+      [](const std::optional<py::bytes>& socket, std::uint64_t since_unix_ns) {
+        const std::filesystem::path named =
+            socket ? std::filesystem::path(std::string(*socket)) : service_socket_to_try();
+        std::vector<PastFile> files;
+        {
+          const ReleasedGil released;
+          files = past(named, since_unix_ns);
+        }
+        py::list all;
+        for (const PastFile& file : files)
+          all.append(py::make_tuple(file.opened.file_descriptor, file.opened.name, file.owner_uid, file.session_id));
+        return all;
+      },
+      py::arg("socket"), py::arg("since_unix_ns"));
 }
 
 }  // namespace tracer::python

@@ -147,13 +147,13 @@ py::capsule schema_capsule(std::string_view table) {
   return capsule_of(schema);
 }
 
-py::tuple stream_capsule(HeldReader& reader, std::string_view name, std::size_t rows_per_batch) {
+py::tuple stream_capsule(HeldReader& reader, std::string_view name, std::size_t rows_per_batch, bool only_ended) {
   const Table table = table_named(name);
   auto status = std::make_shared<StreamStatus>();
   ArrowArrayStream stream{};
   {
     const ReleasedGil released;
-    export_table(reader.take(), table, &stream, {.rows_per_batch = rows_per_batch});
+    export_table(reader.take(), table, &stream, {.rows_per_batch = rows_per_batch, .only_ended = only_ended});
     stream = watched(stream, status);
   }
   return py::make_tuple(capsule_of(stream), status);
@@ -214,7 +214,7 @@ void bind_tables(py::module_& module) {
   module.def("table_schema", &schema_capsule, py::arg("table"));
   module.def("table_columns", &described_columns, py::arg("table"));
   module.def("table_stream", &stream_capsule, py::arg("reader"), py::arg("table"),
-             py::arg("rows_per_batch") = TableOptions().rows_per_batch);
+             py::arg("rows_per_batch") = TableOptions().rows_per_batch, py::arg("only_ended") = false);
 }
 
 }  // namespace tracer::python

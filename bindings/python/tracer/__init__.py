@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         ToolSample as ToolSample,
     )
     from ._open import connect as connect, session as session
-    from ._recording import Recording as Recording, read as read
+    from ._recording import Recording as Recording, past as past, read as read
     from ._report import (
         CgroupMemory as CgroupMemory, Certificate as Certificate, CriticalPath as CriticalPath, Excused as Excused,
         Failure as Failure, Figure as Figure, MissingFamily as MissingFamily, PathTask as PathTask, Pipeline as Pipeline,
@@ -72,7 +72,7 @@ _NAMES_IN = {
     "ProcessSample ProcessStart ProgramAccount Progress Provenance Requested RunFinish RunStart SessionEnd "
     "SnapshotEnd SyscallUse TaskFinish TaskLedger TaskStart TaskSubmit ToolSample",
     "_open": "connect session",
-    "_recording": "Recording read",
+    "_recording": "Recording past read",
     "_report": "CgroupMemory Certificate CriticalPath Excused Failure Figure MissingFamily PathTask Pipeline Report ReportCost "
     "ReportNode ReportRow RequestedUse Series Survivor TimeShare Timeline Waste",
     "_run": "run",

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from . import _core
 from ._arguments import checked_call, path_of, texts_of
+from ._errors import InvalidArgumentError, RecordingError
 from ._source import Source
 from ._state import Damage
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from ._events import Event, Host
     from ._tables import Table
 
-__all__ = ["Recording", "read"]
+__all__ = ["Recording", "past", "read"]
 
 _READ_AT_ONCE = 512
 _Path = Union[str, bytes, "os.PathLike[str]"]
@@ -26,12 +28,26 @@ class Recording(Source):
     """A file that `record=` or `tracerd run --record` has written, or the files that one session was cut into. It does
     not stay open: each table and each iteration reads it again, in bounded memory."""
 
-    def __init__(self, path: _Path | list[_Path] | tuple[_Path, ...]) -> None:
+    owner_uid: int | None = None
+    """Of past(): whose it is; 0: it has what is nobody else's."""
+
+    def __init__(
+        self, path: _Path | int | list[_Path | int] | tuple[_Path | int, ...] | list[_Descriptor]
+    ) -> None:
         given = path if isinstance(path, (list, tuple)) else [path]
-        self.paths = tuple(os.fspath(path_of("the path of a recording", each)) for each in given)
-        """The paths as given: of files, or of folders that hold them."""
+        self._descriptors = [
+            each if isinstance(each, _Descriptor) else _Descriptor(each)
+            for each in given if isinstance(each, (int, _Descriptor)) and not isinstance(each, bool)
+        ]
+        if self._descriptors and len(self._descriptors) != len(given):
+            raise InvalidArgumentError("a recording is of paths or of descriptors, not of both")
+        self.paths: tuple[str | bytes, ...] = (
+            tuple(each.name for each in self._descriptors) if self._descriptors
+            else tuple(os.fspath(path_of("the path of a recording", each)) for each in given)
+        )
+        """The paths as given, of files, or of folders that hold them; of open files, "descriptor N"."""
         # The same files, whichever folder is the current one later.
-        self._files = [_from_root(each) for each in self.paths]
+        self._files = [] if self._descriptors else [_from_root(each) for each in self.paths]
         # Refused at once if it is none.
         self._host = self.open_reader().host()
 
@@ -47,6 +63,8 @@ class Recording(Source):
 
     def open_reader(self) -> _core.RecordingReader:
         """A new reader from the first event on."""
+        if self._descriptors:
+            return _core.RecordingReader([each.fd for each in self._descriptors], [each.name for each in self._descriptors])
         return _core.RecordingReader(self._files)
 
     @property
@@ -56,6 +74,20 @@ class Recording(Source):
         while reader.skip(_READ_AT_ONCE) == _READ_AT_ONCE:
             pass
         return Damage(*reader.damage())
+
+    @checked_call
+    def why(self, asked: str = "") -> dict[str, Any] | None:
+        """What `tracerd why --json` says of a run, task or process, by its name, id, key or pid: docs/findings.md. Without
+        one: the findings and runs. None: it has no such thing, or several. Reads the whole recording."""
+        text = self.open_reader().why(asked)
+        return None if text is None else json.loads(text)
+
+    @checked_call
+    def over_time(self, key: str) -> dict[str, Any] | None:
+        """What the run or task with this key consumed and moved over time: docs/state.md. None: nothing has it. Reads the
+        whole recording."""
+        text = self.open_reader().over_time(key)
+        return None if text is None else json.loads(text)
 
     @property
     def events(self) -> Table:
@@ -75,6 +107,21 @@ class Recording(Source):
         return (event for event in self if event.kind in wanted)
 
 
+class _Descriptor:
+    """Keeps a file open, for as long as it is read."""
+
+    def __init__(self, fd: int, name: str | None = None) -> None:
+        self.name = f"descriptor {fd}" if name is None else name
+        try:
+            self.fd = os.dup(fd) if name is None else fd
+        except OSError as error:
+            raise RecordingError(f"{self.name} can't be read: {error.strerror}") from None
+
+    def __del__(self) -> None:
+        if hasattr(self, "fd"):
+            os.close(self.fd)
+
+
 def _from_root(path: str | bytes) -> str | bytes:
     """Not abspath(): that changes what a path with .. behind a link means."""
     try:
@@ -86,9 +133,30 @@ def _from_root(path: str | bytes) -> str | bytes:
 
 
 @checked_call
-def read(path: _Path | list[_Path] | tuple[_Path, ...]) -> Recording:
-    """Opens a recording: a file, or a list of the files of one session, in any order, or folders that hold them. What a
-    missing file had is a loss. Raises RecordingError if one can't be read, is not a recording, was written by a newer
+def read(path: _Path | int | list[_Path | int] | tuple[_Path | int, ...]) -> Recording:
+    """Opens a recording: a file, or a list of the files of one session, in any order, or folders that hold them; an int
+    is the descriptor of a file that is open, which stays the caller's. What a missing file had is a loss. Raises RecordingError if one can't be read, is not a recording, was written by a newer
     or much older libtracer, or has a damaged header; InvalidArgumentError if they are of several sessions. Damage after
     the header is skipped and counted: Recording.damage."""
     return Recording(path)
+
+
+@checked_call
+def past(*, socket: _Path | None = None, since: float = 0.0) -> list[Recording]:
+    """What a service that records by owner has recorded that this user may see: own events, what others share, and for
+    root all. One recording for each session of the service and each owner, the newest first. `socket`: the service's
+    (default: TRACER_SOCKET, or /run/tracer/tracer.sock). `since`: Unix time in seconds; files that were written last
+    before then are left out.
+
+    Raises InvalidArgumentError if the service does not record by owner, and ServiceError if there is none, or one of an
+    earlier version."""
+    named = None if socket is None else os.fsencode(path_of("socket", socket))
+    groups: dict[tuple[int, str], list[_Descriptor]] = {}
+    for fd, name, owner_uid, session_id in _core.past(named, max(0, round(since * 1e9))):
+        groups.setdefault((owner_uid, session_id), []).append(_Descriptor(fd, name))
+    recordings = []
+    for (owner_uid, _), files in groups.items():
+        recording = Recording(files)
+        recording.owner_uid = owner_uid
+        recordings.append(recording)
+    return recordings

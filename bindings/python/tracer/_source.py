@@ -67,12 +67,12 @@ class Source(Shown):
         return self._recorded_state.json(since, rows, key, fields)
 
     @checked_call
-    def table(self, name: str) -> Table:
+    def table(self, name: str, *, only_ended: bool = False) -> Table:
         """By its name: processes, programs, samples, tasks, runs, events, losses, hosts, files, connections, containers,
-        devices."""
+        devices. `only_ended`: "processes" without those that had not ended at the last snapshot."""
         from ._tables import Table
 
-        return Table(self.open_reader, name)
+        return Table(self.open_reader, name, only_ended)
 
     @property
     def processes(self) -> Table:

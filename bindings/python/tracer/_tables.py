@@ -46,13 +46,14 @@ class Table:
     Several threads may use it at once.
     """
 
-    __slots__ = ("_name", "_open_reader")
+    __slots__ = ("_name", "_only_ended", "_open_reader")
 
-    def __init__(self, open_reader: Callable[[], _core.RecordingReader], name: str) -> None:
+    def __init__(self, open_reader: Callable[[], _core.RecordingReader], name: str, only_ended: bool = False) -> None:
         """Of what `open_reader` gives, a new reader each time. Recordings and sessions make these."""
         _core.table_columns(text_of("table", name))
         self._open_reader = open_reader
         self._name = name
+        self._only_ended = only_ended
 
     @property
     def name(self) -> str:
@@ -149,7 +150,7 @@ class Table:
 
     def _stream(self, rows_per_batch: int = _ROWS_PER_BATCH) -> tuple[object, _core.StreamStatus]:
         """A capsule, and what tells why its stream has failed."""
-        return _core.table_stream(self._open_reader(), self._name, rows_per_batch)
+        return _core.table_stream(self._open_reader(), self._name, rows_per_batch, self._only_ended)
 
     def _read(self, by: Callable[[_Stream], Any]) -> Any:
         """Has `by` read a stream, and raises what the library says when that fails."""

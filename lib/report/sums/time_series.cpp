@@ -23,10 +23,14 @@ void halve(Values& values, Join join) {
 std::uint64_t sum(std::uint64_t a, std::uint64_t b) { return a + b; }
 std::uint64_t larger(std::uint64_t a, std::uint64_t b) { return std::max(a, b); }
 
+constexpr SeriesValues kSums[] = {&Series::cpu_ns,        &Series::lived_ns,       &Series::read_bytes,
+                                  &Series::written_bytes, &Series::received_bytes, &Series::sent_bytes,
+                                  &Series::io_wait_ns};
+constexpr SeriesValues kMost[] = {&Series::memory_bytes, &Series::tasks};
+
 void halve(Series& series) {
-  halve(series.cpu_ns, sum);
-  halve(series.lived_ns, sum);
-  halve(series.memory_bytes, larger);
+  for (const SeriesValues kind : kSums) halve(series.*kind, sum);
+  for (const SeriesValues kind : kMost) halve(series.*kind, larger);
 }
 
 void add(Values& to, const Values& from) {
@@ -36,9 +40,8 @@ void add(Values& to, const Values& from) {
 void add(std::optional<Series>& to, const Series& from) {
   if (!to) to.emplace();
   to->cpu_ns_sum += from.cpu_ns_sum;
-  add(to->cpu_ns, from.cpu_ns);
-  add(to->lived_ns, from.lived_ns);
-  add(to->memory_bytes, from.memory_bytes);
+  for (const SeriesValues kind : kSums) add((*to).*kind, from.*kind);
+  for (const SeriesValues kind : kMost) add((*to).*kind, from.*kind);
 }
 
 bool has_less(const Series& a, const Series& b) { return a.cpu_ns_sum < b.cpu_ns_sum; }
@@ -86,38 +89,57 @@ Series& TimeSeries::row(const std::string& key, const std::string& name) {
   return series;
 }
 
+/// Calls add(part, its share of the amount, how long it lived in it); the shares sum to the amount.
+template <class Add>
+void TimeSeries::each_part(const Span& parts, std::uint64_t from_ns, std::uint64_t to_ns, std::uint64_t amount,
+                           const Add& add) const {
+  const auto length = static_cast<long double>(to_ns - from_ns);
+  // What has come about up to a time.
+  const auto up_to = [&](std::uint64_t time_ns) {
+    if (time_ns >= to_ns) return amount;
+    return static_cast<std::uint64_t>(static_cast<long double>(amount) * static_cast<long double>(time_ns - from_ns) /
+                                      length);
+  };
+  std::uint64_t from = std::max(from_ns, *begin_ns_);
+  std::uint64_t before = from > from_ns ? up_to(from) : 0;
+  for (std::size_t i = parts.first; i <= parts.last; ++i) {
+    // The end of the last part may be beyond what the type holds.
+    const std::uint64_t to = i == parts.last ? to_ns : *begin_ns_ + (i + 1) * part_ns_;
+    const std::uint64_t after = i == parts.last ? amount : up_to(to);
+    add(i, after - before, to - from);
+    from = to;
+    before = after;
+  }
+}
+
 void TimeSeries::use(const std::string& key, const std::string& name, std::uint64_t from_ns, std::uint64_t to_ns,
                      std::uint64_t cpu_ns) {
   const auto parts = span(from_ns, to_ns);
   if (!parts) return;
   Series& series = row(key, name);
-  const auto length = static_cast<long double>(to_ns - from_ns);
-  // What has been spent up to a time; the differences sum to cpu_ns.
-  const auto spent = [&](std::uint64_t time_ns) {
-    if (time_ns >= to_ns) return cpu_ns;
-    return static_cast<std::uint64_t>(static_cast<long double>(cpu_ns) * static_cast<long double>(time_ns - from_ns) /
-                                      length);
-  };
-  std::uint64_t from = std::max(from_ns, *begin_ns_);
-  for (std::size_t i = parts->first; i <= parts->last; ++i) {
-    // The end of the last part may be beyond what the type holds.
-    const std::uint64_t to = i == parts->last ? to_ns : *begin_ns_ + (i + 1) * part_ns_;
-    const std::uint64_t share =
-        i == parts->last ? cpu_ns - (from > from_ns ? spent(from) : 0) : spent(to) - (from > from_ns ? spent(from) : 0);
-    at(series.cpu_ns, i) += share;
-    at(series.lived_ns, i) += to - from;
+  each_part(*parts, from_ns, to_ns, cpu_ns, [&](std::size_t part, std::uint64_t share, std::uint64_t lived_ns) {
+    at(series.cpu_ns, part) += share;
+    at(series.lived_ns, part) += lived_ns;
     series.cpu_ns_sum += share;
-    from = to;
-  }
+  });
+}
+
+void TimeSeries::spread(const std::string& key, SeriesValues kind, std::uint64_t from_ns, std::uint64_t to_ns,
+                        std::uint64_t amount) {
+  const auto parts = span(from_ns, to_ns);
+  if (!parts) return;
+  Series& series = row(key, key);
+  each_part(*parts, from_ns, to_ns, amount,
+            [&](std::size_t part, std::uint64_t share, std::uint64_t) { at(series.*kind, part) += share; });
 }
 
 void TimeSeries::hold(const std::string& key, const std::string& name, std::uint64_t from_ns, std::uint64_t to_ns,
-                      std::uint64_t bytes) {
+                      std::uint64_t bytes, SeriesValues kind) {
   const auto parts = span(from_ns, to_ns);
   if (!parts) return;
   Series& series = row(key, name);
   for (std::size_t i = parts->first; i <= parts->last; ++i) {
-    std::uint64_t& most = at(series.memory_bytes, i);
+    std::uint64_t& most = at(series.*kind, i);
     most = std::max(most, bytes);
   }
 }

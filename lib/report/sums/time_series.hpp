@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What rows of something consumed and held over time, in bounded memory.
+/// What rows of something consumed, moved and held over time, in bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,14 @@ struct Series {
   std::vector<std::uint64_t> cpu_ns;        ///< Consumed in the part.
   std::vector<std::uint64_t> lived_ns;      ///< How long its processes lived in the part, added up.
   std::vector<std::uint64_t> memory_bytes;  ///< The most that was held in the part.
+  std::vector<std::uint64_t> read_bytes;    ///< In the part, as the next four.
+  std::vector<std::uint64_t> written_bytes;
+  std::vector<std::uint64_t> received_bytes;
+  std::vector<std::uint64_t> sent_bytes;
+  std::vector<std::uint64_t> io_wait_ns;
+  std::vector<std::uint64_t> tasks;  ///< The most that ran at once in the part.
 };
+using SeriesValues = std::vector<std::uint64_t> Series::*;
 
 /// Parts of equal length, which doubles whenever time has gone beyond the last one. Of more than kMostRows rows those
 /// with the least CPU time become one. Times before the first one given to begin() are left out.
@@ -32,9 +39,12 @@ class TimeSeries {
   /// Spreads `cpu_ns` evenly over [from, to).
   void use(const std::string& key, const std::string& name, std::uint64_t from_ns, std::uint64_t to_ns,
            std::uint64_t cpu_ns);
+  /// Spreads an amount of one kind evenly over [from, to).
+  void spread(const std::string& key, SeriesValues kind, std::uint64_t from_ns, std::uint64_t to_ns,
+              std::uint64_t amount);
   /// At least `bytes` were held all the time from `from_ns` to `to_ns`.
   void hold(const std::string& key, const std::string& name, std::uint64_t from_ns, std::uint64_t to_ns,
-            std::uint64_t bytes);
+            std::uint64_t bytes, SeriesValues kind = &Series::memory_bytes);
   /// A snapshot at this time has told of all that live; between two of them memory is that of the later one.
   void snapshot(std::uint64_t time_ns);
 
@@ -52,6 +62,9 @@ class TimeSeries {
   std::optional<Span> span(std::uint64_t from_ns, std::uint64_t to_ns);
   void reach(std::uint64_t offset_ns);
   Series& row(const std::string& key, const std::string& name);
+  template <class Add>
+  void each_part(const Span& parts, std::uint64_t from_ns, std::uint64_t to_ns, std::uint64_t amount,
+                 const Add& add) const;
   void fill_memory(Series& series) const;
 
   std::optional<std::uint64_t> begin_ns_;

@@ -57,6 +57,33 @@ std::optional<pid_t> maker_of_socket(int fd) noexcept {
   return peer.pid;
 }
 
+/// As recv().
+ssize_t receive_with_descriptors(int socket, std::span<std::byte> bytes, std::vector<UniqueFd>& passed) {
+  /// The kernel passes no more at once.
+  constexpr std::size_t kMost = 253;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMost * sizeof(int))> control{};
+  iovec part{bytes.data(), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  const int error_number = errno;
+  for (cmsghdr* each = got < 0 ? nullptr : CMSG_FIRSTHDR(&message); each != nullptr;
+       each = CMSG_NXTHDR(&message, each)) {
+    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+    const auto* from = CMSG_DATA(each);
+    for (std::size_t left = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int); left > 0; --left, from += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, from, sizeof fd);
+      passed.emplace_back(fd);
+    }
+  }
+  errno = error_number;
+  return got;
+}
+
 }  // namespace
 
 UniqueFd connect_to_service(const std::filesystem::path& socket) {
@@ -91,11 +118,11 @@ bool ServiceConnection::shares_pids() const noexcept { return maker_of_socket(fd
 
 bool ServiceConnection::is_of_manager() const noexcept { return maker_of_socket(fd_.get()) == 1; }
 
-std::string_view ServiceConnection::ask(const Request& request) {
+std::string_view ServiceConnection::ask(const Request& request, std::vector<UniqueFd>* passed) {
   usable_ = false;
   const auto until = Clock::now() + (may_start_ ? kLongestStart : kLongestAnswer);
   send(to_line(request), until);
-  const std::string_view reply = receive(until);
+  const std::string_view reply = receive(until, passed);
   usable_ = true;
   may_start_ = false;
   return reply;
@@ -120,7 +147,7 @@ void ServiceConnection::send(std::string_view line, Clock::time_point until) {
   }
 }
 
-std::string_view ServiceConnection::receive(Clock::time_point until) {
+std::string_view ServiceConnection::receive(Clock::time_point until, std::vector<UniqueFd>* passed) {
   std::array<std::byte, 16u << 10> buffer;
   for (;;) {
     if (const auto line = lines_.next()) return *line;
@@ -130,7 +157,8 @@ std::string_view ServiceConnection::receive(Clock::time_point until) {
                    fmt::format("what listens on {} answers with a line that has no end", socket_.string()),
                    "name the socket of tracerd serve",
                    {}});
-    const ssize_t got = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
+    const ssize_t got = passed == nullptr ? ::recv(fd_.get(), buffer.data(), buffer.size(), 0)
+                                          : receive_with_descriptors(fd_.get(), buffer, *passed);
     if (got > 0) {
       lines_.feed(std::span(buffer).first(static_cast<std::size_t>(got)));
     } else if (got == 0) {

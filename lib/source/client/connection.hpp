@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <tracer/error.hpp>
 
@@ -42,7 +43,9 @@ class ServiceConnection {
   /// The reply to `request`, a line without its end, valid until the next call. Throws Error: kNoService when the
   /// service is gone or does not answer in time, kServiceRefused for a reply without an end. The connection is of no
   /// use then.
-  std::string_view ask(const Request& request);
+  std::string_view ask(const Request& request) { return ask(request, nullptr); }
+  /// Likewise, with the descriptors that come with it.
+  std::string_view ask(const Request& request, std::vector<UniqueFd>& passed) { return ask(request, &passed); }
   bool usable() const noexcept { return usable_; }
   /// False: the service is in a pid namespace that this process does not see.
   bool shares_pids() const noexcept;
@@ -52,7 +55,8 @@ class ServiceConnection {
   /// The first process of the host has made the socket.
   bool is_of_manager() const noexcept;
   void send(std::string_view line, Clock::time_point until);
-  std::string_view receive(Clock::time_point until);
+  std::string_view ask(const Request& request, std::vector<UniqueFd>* passed);
+  std::string_view receive(Clock::time_point until, std::vector<UniqueFd>* passed);
   void wait(short events, Clock::time_point until);
 
   std::filesystem::path socket_;

@@ -107,6 +107,17 @@ TRACER_API tracer_status tracer_recording_open_fd(int fd, tracer_string name, tr
  * tracer_recording_open(); several sessions are TRACER_ERROR_INVALID_ARGUMENT. */
 TRACER_API tracer_status tracer_recording_open_files(const tracer_string* files, size_t count, tracer_recording** out,
                                                      tracer_error* error);
+/* @since 0.2. Of all that it has not read yet, which it reads: what `tracerd why --json` says of a run, task or
+ * process, by its name, id, key or pid; an empty text: the findings and runs. TRACER_ERROR_INVALID_ARGUMENT: it has no
+ * such thing, or several; TRACER_ERROR_FILE_UNREADABLE. */
+TRACER_API tracer_status tracer_recording_why_json(tracer_recording* recording, tracer_string asked, tracer_text** out,
+                                                   tracer_error* error);
+/* @since 0.2. Likewise, what the run or task with this key consumed and moved over time: docs/state.md. */
+TRACER_API tracer_status tracer_recording_over_time_json(tracer_recording* recording, tracer_string key,
+                                                         tracer_text** out, tracer_error* error);
+/* @since 0.2. Likewise, by open descriptors, which it duplicates; what else reads by them is not disturbed. */
+TRACER_API tracer_status tracer_recording_open_fds(const int* fds, size_t count, tracer_recording** out,
+                                                   tracer_error* error);
 /* @since 0.1 */
 TRACER_API void tracer_recording_free(tracer_recording* recording);
 /* @since 0.1. Texts are valid as long as the recording. */
@@ -135,6 +146,35 @@ typedef struct tracer_damage {
 
 /* @since 0.1. Final once tracer_recording_read() has returned 0. */
 TRACER_API tracer_status tracer_recording_damage(const tracer_recording* recording, tracer_damage* out);
+
+/* Files of what a service has recorded that the caller may see. */
+typedef struct tracer_past tracer_past;
+
+/* One of them. Those with the same owner and session are one recording: tracer_recording_open_fds(). */
+typedef struct tracer_past_file {
+  size_t size;
+  int fd;             /* Of the tracer_past, which closes it. */
+  uint32_t owner_uid; /* Whose it is. 0: it has what is nobody else's. */
+  tracer_string session_id;
+  uint64_t number; /* Among those of the recording, from 1. */
+  uint64_t bytes;
+  uint64_t written_unix_ns; /* When last. */
+} tracer_past_file;
+
+#define TRACER_PAST_FILE_INIT \
+  { sizeof(tracer_past_file), -1, 0, {NULL, 0}, 0, 0, 0 }
+
+/* @since 0.2. Asks the service at `socket` (none: TRACER_SOCKET, or /run/tracer/tracer.sock); without the files that
+ * were written last before `since_unix_ns`. TRACER_ERROR_INVALID_ARGUMENT if the service does not record by owner,
+ * _NO_SERVICE, _PERMISSION, _SERVICE_REFUSED. */
+TRACER_API tracer_status tracer_past_new(tracer_string socket, uint64_t since_unix_ns, tracer_past** out,
+                                         tracer_error* error);
+/* @since 0.2 */
+TRACER_API void tracer_past_free(tracer_past* past);
+/* @since 0.2. How many files there are. */
+TRACER_API size_t tracer_past_count(const tracer_past* past);
+/* @since 0.2. Those that were written last come first. Texts and descriptor are valid as long as `past`. */
+TRACER_API tracer_status tracer_past_get(const tracer_past* past, size_t index, tracer_past_file* out);
 
 #ifdef __cplusplus
 }

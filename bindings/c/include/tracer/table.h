@@ -38,6 +38,10 @@ TRACER_API tracer_status tracer_table_schema(tracer_table table, struct ArrowSch
  * with its errno: tracer_stream_problem() has the details. */
 TRACER_API tracer_status tracer_recording_table(tracer_recording* recording, tracer_table table, size_t rows_per_batch,
                                                 struct ArrowArrayStream* out, tracer_error* error);
+/* @since 0.1. Likewise. `only_ended`: without processes that had not ended when the recording ended. */
+TRACER_API tracer_status tracer_recording_table_with(tracer_recording* recording, tracer_table table,
+                                                     size_t rows_per_batch, int32_t only_ended,
+                                                     struct ArrowArrayStream* out, tracer_error* error);
 /* @since 0.1. Why the last call of a stream of tracer_recording_table() failed. TRACER_OK: it did not, or it is another
  * library's stream. */
 TRACER_API tracer_status tracer_stream_problem(const struct ArrowArrayStream* stream, tracer_error* error);

@@ -17,7 +17,7 @@ from .._tables import NAMES
 from ._database import insert
 from ._queries import query
 
-__all__ = ["VIEWS", "opened", "register", "recordings_in", "recordings_of"]
+__all__ = ["VIEWS", "opened", "register", "recordings_in", "recordings_of", "series_of"]
 
 VIEWS = {"tasks_last": ("tasks",), "runs_last": ("runs",), "findings_last": ("findings",), "task_inputs": ("files",),
          "task_names": ("tasks_last", "programs"), "bound_by": ()}
@@ -30,7 +30,7 @@ def register(connection: Any, source: Source, name: str, prefix: str = "") -> No
 
 
 @contextmanager
-def opened(connection: Any, source: str | os.PathLike[str] | Source, *names: str, prefix: str = "recorded_") -> Iterator[Source]:
+def opened(connection: Any, source: str | os.PathLike[str] | list[str] | Source, *names: str, prefix: str = "recorded_") -> Iterator[Source]:
     """Has these tables and views of a recording or session in `connection`, each as `prefix` + name, until the end of the block.
 
     And the macro `prefix` + us: a time of theirs in microseconds of Unix time. Raises RecordingError.
@@ -81,3 +81,11 @@ def recordings_of(path: str, code: str) -> list[str]:
     if not found:
         raise BillError([Problem(code, None, f"no recording (*.tracer) is in {path}", "name a folder that has some, or files", "")])
     return found
+
+
+def series_of(files: list[str]) -> list[list[str]]:
+    """The files of one session are one recording, at the place of the first. Raises RecordingError."""
+    sessions: dict[str, list[str]] = {}
+    for file in files:
+        sessions.setdefault(len(files) > 1 and read(file).host.session_id or file, []).append(file)
+    return list(sessions.values())

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from .._data import opened, query, quoted, recordings_in, recordings_of
+from .._data import opened, query, quoted, recordings_in, recordings_of, series_of
 from .._errors import InvalidArgumentError
 from ._database import columns_of, problem, read_error, source_of
 from ._formats import text_of
@@ -52,17 +52,23 @@ def create(connection: Any, timezone: str | None = None) -> None:
 
 
 def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
-    """The number of tasks, each once. A folder stands for the recordings in it."""
+    """The number of tasks, each once. A folder stands for the recordings in it; the files of one are those of the source that is
+    its first one."""
     seen: set[str] = set()
+    recorded: dict[str, list[str]] = {}
     for path in paths:
         if os.path.realpath(path) in seen:
             raise problem("TRC131", f"{path} is named twice: its tasks would count twice", "name it once")
         seen.add(os.path.realpath(path))
-        if _is_table(path) and not os.path.isdir(path):
+        if not _is_table(path) or os.path.isdir(path):
+            recorded[path] = recordings_of(path, "TRC130")
+    series = {files[0]: files for files in series_of([file for files in recorded.values() for file in files])}
+    for path in paths:
+        if path not in recorded:
             _read_table(connection, path, notes)
-            continue
-        for file in recordings_of(path, "TRC130"):
-            _read_recording(connection, file)
+        for file in recorded.get(path, ()):
+            if file in series:
+                _read_recording(connection, series[file])
     _place(connection)
     if len(paths) > 1 or any(map(os.path.isdir, paths)):
         _drop_repeated(connection, notes)
@@ -183,10 +189,11 @@ def _is_table(path: str) -> bool:
     return path.lower().endswith((".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".parq", ".pq"))
 
 
-def _read_recording(connection: Any, path: str) -> None:
-    with opened(connection, path, "tasks_last", "programs", "processes", "containers", "host_samples") as recording:
+def _read_recording(connection: Any, files: list[str]) -> None:
+    connection.executemany("INSERT INTO source_files VALUES (?, ?)", [(files[0], file) for file in files])
+    with opened(connection, files, "tasks_last", "programs", "processes", "containers", "host_samples") as recording:
         host = recording.host
-        connection.execute(query(__file__, "recording", source=quoted(path), first=_next(connection),
+        connection.execute(query(__file__, "recording", source=quoted(files[0]), first=_next(connection),
                                  host=quoted(host.host_name), cpus=host.cpu_count, memory_bytes=host.memory_bytes))
 
 

@@ -41,7 +41,8 @@ def observe(connection: Any, paths: list[str], notes: list[str]) -> int:
 
 def _read_details(connection: Any, path: str) -> None:
     connection.execute("CREATE OR REPLACE TEMP TABLE limits (key VARCHAR, limit_bytes DOUBLE)")
-    with opened(connection, path, "tasks_last", "processes", "samples", "task_inputs") as recording:
+    files = [file for (file,) in connection.execute("SELECT file FROM source_files WHERE source = ?", [path]).fetchall()]
+    with opened(connection, files, "tasks_last", "processes", "samples", "task_inputs") as recording:
         if connection.execute("SELECT count(*) FROM recorded_processes WHERE oom_killed AND task_key IS NOT NULL").fetchall()[0][0]:
             with opened(connection, recording, "events"):
                 connection.execute("""INSERT INTO limits SELECT task_key::VARCHAR, limit_bytes FROM recorded_events

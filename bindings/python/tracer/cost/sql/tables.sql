@@ -6,6 +6,7 @@ CREATE TABLE tasks (task BIGINT, source VARCHAR, pipeline VARCHAR, run VARCHAR, 
 CREATE TABLE tools (task BIGINT, tool VARCHAR, cpu DOUBLE, memory DOUBLE);
 CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE, memory_gib DOUBLE, t0 BIGINT,
     t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR, sampled BOOLEAN, region VARCHAR);
+CREATE TABLE source_files (source VARCHAR, file VARCHAR);
 CREATE TABLE recordings (source VARCHAR, host_name VARCHAR, instance VARCHAR);
 CREATE MACRO amount_of(number) AS CASE WHEN number >= 0 AND number < 1e18 THEN number END;
 -- Nextflow writes both raw numbers and words: 1 GB is 2^30 bytes, 1h 2m 3s is 3,723,000 ms.

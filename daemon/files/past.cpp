@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files/past.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <concepts>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+#include <tracer/tier.hpp>
+
+#include "base/process_id.hpp"
+#include "context/task_name.hpp"
+#include "process/privileges.hpp"
+#include "show/printable.hpp"
+#include "source/client/past_client.hpp"
+#include "stream/recording_series.hpp"
+#include "stream/stream_writer.hpp"
+#include "terminal/say.hpp"
+
+namespace tracerd {
+namespace {
+
+using tracer::Event;
+using tracer::EventKind;
+using tracer::internal::OpenRecording;
+using tracer::internal::PassedFile;
+using tracer::internal::PastRun;
+using tracer::internal::PastRuns;
+using tracer::internal::ProcessId;
+using tracer::internal::RecordingSeries;
+using tracer::internal::UniqueFd;
+
+/// The same file once more: by one descriptor, several may read.
+OpenRecording opened_again(const PassedFile& file) {
+  return {UniqueFd(::fcntl(file.fd.get(), F_DUPFD_CLOEXEC, 0)), tracer::internal::name_of(file.about)};
+}
+
+std::vector<RecordingSeries> series_of(const std::vector<PassedFile>& files) {
+  std::vector<OpenRecording> open;
+  for (const PassedFile& file : files) open.push_back(opened_again(file));
+  return tracer::internal::series_of(tracer::internal::open_parts(std::move(open)));
+}
+
+/// Only rows that say something of runs become events. Returns when the last frame was closed, by Unix time.
+std::uint64_t add_runs(RecordingSeries& series, PastRuns& runs) {
+  const std::uint32_t owner = series.parts().front().owner_uid.value_or(0);
+  std::uint64_t closed_ns = 0;
+  for (auto rest = series.next_frame(RecordingSeries::Wait::kForBytes); rest.frame != nullptr;
+       rest = series.next_frame(RecordingSeries::Wait::kForBytes)) {
+    const tracer::internal::ColumnFrame& frame = *rest.frame;
+    closed_ns = frame.clock().boot_ns + frame.clock().wall_offset_ns;
+    std::optional<tracer::internal::EventRows> rows;
+    std::array<std::size_t, tracer::internal::kKinds + 1> row_of_kind{};
+    for (std::size_t row = 0; row < frame.rows(); ++row) {
+      const std::size_t place = frame.place_of_row(row);
+      const std::size_t of_kind = row_of_kind[place]++;
+      if (row < rest.first_row || place == tracer::internal::kKinds) continue;
+      if (!PastRuns::wants(tracer::internal::kKindNumbers[place])) continue;
+      if (!rows) rows.emplace().open(frame);
+      runs.add(rows->event(place, of_kind), owner, frame.clock().wall_offset_ns);
+    }
+  }
+  runs.end_recording(closed_ns);
+  return closed_ns;
+}
+
+/// Nothing more is opened: what users have made the service record is read without a right.
+std::vector<PassedFile> ask_and_become_reader() {
+  std::vector<PassedFile> files = tracer::internal::ask_past(tracer::service_socket_to_try(), 0);
+  become_reader();
+  return files;
+}
+
+/// Of one who sees others', too, the own ones. Root has none of its own: all.
+void keep_own(std::vector<PassedFile>& files, uid_t self) {
+  const auto is_own = [self](const PassedFile& file) { return file.about.owner_uid == self; };
+  if (self != 0 && std::any_of(files.begin(), files.end(), is_own))
+    std::erase_if(files, [&](const PassedFile& file) { return !is_own(file); });
+}
+
+/// The run that began last, and the files that it may be in. A file begins with the runs that live then, so that none
+/// before them can have a later one, once all of it was written before that began.
+std::optional<PastRun> find_latest(std::vector<PassedFile>& newest_first) {
+  PastRuns runs;
+  std::optional<PastRun> latest;
+  for (PassedFile& file : newest_first) {
+    if (latest && file.about.written_ns < latest->begin_ns) break;
+    std::vector<OpenRecording> open;
+    open.push_back(opened_again(file));
+    for (RecordingSeries& series : tracer::internal::series_of(tracer::internal::open_parts(std::move(open))))
+      add_runs(series, runs);
+    if (const auto found = runs.runs(); !found.empty()) latest = found.front();
+  }
+  if (!latest) return std::nullopt;
+  std::erase_if(newest_first, [&](const PassedFile& file) {
+    return file.about.owner_uid != latest->owner_uid || file.about.written_ns < latest->begin_ns;
+  });
+  return latest;
+}
+
+/// Which events are a run's.
+class OfRun {
+ public:
+  explicit OfRun(const PastRun& run) { keys_.insert(run.run_key); }
+
+  /// First of all events: what is learned of it later counts from its beginning on.
+  void learn(const Event& event) {
+    visit(
+        [this](const auto& body) {
+          if constexpr (requires { body.process->context; }) {
+            if (is_in(*body.process->context)) processes_.insert({body.process->start_ns, body.process->pid});
+          } else if constexpr (std::same_as<std::remove_cvref_t<decltype(body)>, tracer::RunStart>) {
+            if (!is_in(*body.context)) return;
+            begin_ns_ = std::min(begin_ns_, body.start_ns);
+            end_ns_.reset();
+          } else if constexpr (std::same_as<std::remove_cvref_t<decltype(body)>, tracer::RunFinish>) {
+            if (is_in(*body.context)) end_ns_ = body.time_ns;
+          } else if constexpr (requires { body.old_run_key; }) {
+            if (!body.old_run_key || !body.after->run_key) return;
+            if (!keys_.contains(*body.old_run_key) && !is_in(*body.after)) return;
+            keys_.insert({*body.old_run_key, *body.after->run_key});
+          }
+        },
+        event);
+  }
+  /// Also what says something of the whole recording, while it runs. Not how that ended.
+  bool takes(const Event& event) const {
+    bool taken = false;
+    visit(
+        [&](const auto& body) {
+          using E = std::remove_cvref_t<decltype(body)>;
+          if constexpr (std::same_as<E, tracer::SessionEnd>) {
+            return;
+          } else if constexpr (std::same_as<E, tracer::Loss>) {
+            taken = is_while(body.first_ns.value_or(body.time_ns), body.last_ns.value_or(body.time_ns));
+          } else if constexpr (requires { body.process->context; }) {
+            taken = is_in(*body.process->context) || processes_.contains({body.process->start_ns, body.process->pid});
+          } else if constexpr (requires { body.after; }) {
+            taken = is_in(*body.after) || is_in(*body.before);
+          } else if constexpr (requires { body.context; }) {
+            taken = is_in(*body.context);
+          } else {
+            taken = is_while(event.time_ns(), event.time_ns());
+          }
+        },
+        event);
+    return taken;
+  }
+  bool is_over() const noexcept { return end_ns_.has_value(); }
+
+ private:
+  bool is_in(const tracer::Context& context) const { return context.run_key && keys_.contains(*context.run_key); }
+
+  bool is_while(std::uint64_t first_ns, std::uint64_t last_ns) const noexcept {
+    return last_ns >= begin_ns_ && (!end_ns_ || first_ns <= *end_ns_);
+  }
+
+  std::uint64_t begin_ns_ = std::numeric_limits<std::uint64_t>::max();
+  std::optional<std::uint64_t> end_ns_;  ///< Absent: it is not over.
+  std::set<tracer::Key> keys_;
+  std::unordered_set<ProcessId, tracer::internal::ProcessIdHash> processes_;
+};
+
+void write_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) throw tracer::Error({tracer::ErrorCode::kNoMemory, errno, "no memory for the run's events", {}, {}});
+    bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+  }
+}
+
+/// Its events, as a recording in memory.
+tracer::RecordingReader copy_of(const PastRun& run, const std::vector<PassedFile>& files, const std::string& name) {
+  OfRun of_run(run);
+  for (RecordingSeries& series : series_of(files))
+    for (Event event = series.next(RecordingSeries::Wait::kForBytes); event.kind() != EventKind::kNone;
+         event = series.next(RecordingSeries::Wait::kForBytes))
+      of_run.learn(event);
+  UniqueFd memory(::memfd_create("run", MFD_CLOEXEC));
+  if (!memory) throw tracer::Error({tracer::ErrorCode::kNoMemory, errno, "no memory for the run's events", {}, {}});
+  std::vector<RecordingSeries> all = series_of(files);
+  // Of several sessions, it went on in the last.
+  RecordingSeries& series = all.front();
+  tracer::internal::StreamWriter writer(series.host());
+  const auto write_ready = [&] {
+    write_all(memory.get(), writer.ready());
+    writer.clear_ready();
+  };
+  write_ready();
+  tracer::SessionEnd end{};
+  for (Event event = series.next(RecordingSeries::Wait::kForBytes); event.kind() != EventKind::kNone;
+       event = series.next(RecordingSeries::Wait::kForBytes)) {
+    if (!of_run.takes(event)) continue;
+    end.time_ns = event.time_ns();
+    if (event.kind() == EventKind::kProcessStart) ++end.processes_started;
+    if (event.kind() == EventKind::kProcessExit) end.exits_delivered = ++end.processes_ended;
+    if (const auto* loss = event.get_if<tracer::Loss>()) end.losses += loss->count;
+    writer.append(event);
+    write_ready();
+  }
+  // As a session that followed it alone.
+  if (of_run.is_over()) writer.append(end);
+  writer.close_frame();
+  write_ready();
+  // It ends on purpose, with a frame without events.
+  writer.append(tracer::SnapshotEnd{});
+  writer.close_frame();
+  tracer::internal::Bytes last;
+  writer.begin_anew(series.host(), last);
+  write_all(memory.get(), last);
+  ::lseek(memory.get(), 0, SEEK_SET);
+  return {memory.release(), name};
+}
+
+}  // namespace
+
+std::vector<ListedRun> past_runs() {
+  const std::vector<PassedFile> files = ask_and_become_reader();
+  PastRuns runs;
+  // The oldest session first, so that what comes last of a run counts.
+  std::vector<RecordingSeries> all = series_of(files);
+  std::reverse(all.begin(), all.end());
+  for (RecordingSeries& series : all) add_runs(series, runs);
+  std::vector<ListedRun> listed;
+  for (PastRun& run : runs.runs()) {
+    ListedRun& each = listed.emplace_back(std::move(run));
+    // A file has what came after the one before it; the newest comes first.
+    std::uint64_t before_ns = 0;
+    for (auto file = files.rbegin(); file != files.rend(); ++file) {
+      if (file->about.owner_uid != each.run.owner_uid) continue;
+      const bool has_some = before_ns <= each.run.end_ns && each.run.begin_ns <= file->about.written_ns;
+      if (has_some) each.file_bytes += file->about.bytes;
+      before_ns = file->about.written_ns;
+    }
+  }
+  return listed;
+}
+
+tracer::RecordingReader latest_run() {
+  const uid_t self = ::getuid();
+  std::vector<PassedFile> files = ask_and_become_reader();
+  keep_own(files, self);
+  const auto run = find_latest(files);
+  if (!run)
+    throw tracer::Error({tracer::ErrorCode::kInvalidArgument,
+                         0,
+                         "the service has recorded no run of yours",
+                         "begin one: tracerd run COMMAND, or name a recording",
+                         {}});
+  std::string name = tracer::internal::run_name(*run->context);
+  if (name.empty()) name = run->context->engine.value_or("run");
+  const std::time_t began = static_cast<std::time_t>(run->begin_ns / 1'000'000'000);
+  name = fmt::format("{}, the run of {:%Y-%m-%d %H:%M:%S}", tracer::internal::printable(name), fmt::localtime(began));
+  say("tracerd: {}\n", name);
+  return copy_of(*run, files, name);
+}
+
+}  // namespace tracerd
