@@ -421,11 +421,16 @@ class Command(TempDir):
             self.addCleanup(begun.wait)
             self.addCleanup(begun.kill)
 
-            def listens():
+            def answers():
                 with socket.socket(socket.AF_UNIX) as client:
-                    return client.connect_ex(place) == 0
+                    try:
+                        client.connect(place)
+                        client.sendall(b'{"request":"hello","version":1}\n')
+                        return bool(client.recv(65536))
+                    except OSError:
+                        return False
 
-            wait_until(listens, "the service")
+            wait_until(answers, "an answer of the service")
             return begun
 
         serving = service()
