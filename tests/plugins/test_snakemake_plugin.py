@@ -420,7 +420,8 @@ class BadServices(WithService):
 
     def test_a_queue_that_is_full(self):
         self.serve("hung")
-        lines = self.report(STARTED, STATS, *[job_info()] * 25_000)
+        self.enterContext(unittest.mock.patch.object(reporter, "MOST_WAITING", 100))
+        lines = self.report(STARTED, STATS, *[job_info()] * 150)
         self.one_warning(lines, "too slow")
 
 
