@@ -120,12 +120,12 @@ TEST_CASE("what finds no room is reported as expired") {
   Table table;
   const std::string wide(1000, 'x');
   bool expired = false;
-  for (int i = 0; i < 45'000 && !expired; ++i) {
+  for (int i = 0; i < 200'000 && !expired; ++i) {
     Submission submission = task("t" + std::to_string(i));
     submission.requested.container = wide;
     table.events.clear();
     table.submissions.submit(checked(submission, kCaller, KeyOrigin{"boot", "session"}, {}), table.events);
-    expired = states(table.events) == "submitted expired ";
+    expired = states(table.events).find("expired") != std::string::npos;
   }
   CHECK(expired);
 }
