@@ -55,12 +55,12 @@ std::optional<std::uint64_t> most_of(const ReportRow& row) {
 
 /// That of the larger one, by each bound.
 void add_peak(ReportRow& row, const ReportRow& more) {
-  // Where nothing has run, nothing is unknown.
-  const auto is_empty = [](const ReportRow& of) {
-    return of.processes == 0 && of.first_start_ns == 0 && !of.memory_bytes;
+  // Where tasks wait, and nothing has run, nothing is unknown.
+  const auto only_waits = [](const ReportRow& of) {
+    return of.processes == 0 && !of.memory_bytes && of.queued + of.elsewhere + of.withdrawn + of.expired != 0;
   };
-  if (is_empty(more)) return;
-  if (is_empty(row)) {
+  if (only_waits(more)) return;
+  if (only_waits(row)) {
     row.memory_bytes = more.memory_bytes;
     row.memory_at_most_bytes = more.memory_at_most_bytes;
     return;
@@ -286,6 +286,8 @@ void add_row(ReportRow& row, const ReportRow& more) {
     return;
   }
   row.concurrency = concurrency_of(row, more);
+  // Before the sums, which tell what has run.
+  add_peak(row, more);
   each_row_figure([&]<class T>(const RowFigure<T>& figure) {
     if (figure.together != Together::kSum) return;
     T& value = row.*figure.member;
@@ -297,7 +299,6 @@ void add_row(ReportRow& row, const ReportRow& more) {
       value = sum(value, more.*figure.member);
     }
   });
-  add_peak(row, more);
   row.time = sum(std::move(row.time), more.time);
   if (row.task_ledger && more.task_ledger) {
     add_figures(*row.task_ledger, *more.task_ledger, Unknown::kSpreads);

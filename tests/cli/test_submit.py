@@ -144,7 +144,7 @@ class Submit(SubmitCase):
         used = next(row for row in report["tasks"] if row["task_key"] == ran)
         self.assertAlmostEqual(use["used_millicpus"], 1000 * used["cpu_ns"] / used["wall_ns"], delta=1)
         self.assertLessEqual(used["wall_ns"], wall_s * 1e9)
-        self.assertGreater(use["used_millicpus"], 50)
+        self.assertGreater(use["used_millicpus"], 0)
         text = subprocess.run([TRACERD, "report", recording], stdout=subprocess.PIPE, check=True, text=True).stdout
         self.assertIn("submitted tasks: 1 queued, 1 elsewhere, 1 withdrawn; those that started waited ", text)
         self.assertRegex(text, r"  align: requested 4 CPUs, used [0-9.]+ \(1 of 4 tasks\); 1.0 GiB, used at most ")

@@ -11,20 +11,27 @@ import threading
 import time
 
 
-class FakeService:
-    """`how`: "new"; "old": knows neither submit nor withdraw; "full": refuses both, and announcements; "hung", "garbage",
-    "endless", "deaf" (closes each connection). `dies_after`: so many requests. `tasks`: rows of its state by task_id;
-    `findings`: likewise, without names."""
+RUN_KEY = "key of the run"
 
-    def __init__(self, how="new", dies_after=None, tasks=None, findings=None):
+
+class FakeService:
+    """`how`: "new"; "old": knows neither submit nor withdraw nor recordings; "full": refuses both, and announcements; "newer":
+    speaks another version; "hung", "garbage", "nested", "endless", "deaf" (closes each connection). `dies_after`: so many
+    requests. `tasks`: rows of its state by task_id; `findings`: likewise, without names. `by_owner`: it records so; `sees`:
+    "all" for root."""
+
+    def __init__(self, how="new", path=None, dies_after=None, tasks=None, findings=None, by_owner=True, sees="own"):
         self.how, self.dies_after = how, dies_after
         self.tasks, self.findings = tasks or {}, findings or {}
+        self.by_owner, self.sees = by_owner, sees
         self.requests = []
+        self.submitted = {}  # By task_key: the last request.
         self.folder = tempfile.mkdtemp(prefix="tracer-fake-")
-        self.path = os.path.join(self.folder, "tracer.sock")
+        self.path = path or os.path.join(self.folder, "tracer.sock")
         self._lock = threading.Lock()
         self._open = []
         self._run_id = ""
+        self.is_dead = False
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(self.path)
         self._listener.listen()
@@ -35,18 +42,19 @@ class FakeService:
             return [one for one in self.requests if one["request"] == request]
 
     def close(self):
-        self._die()
+        self.die()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _die(self):
+    def die(self):
+        if os.path.exists(self.path) and not self.is_dead:
+            os.unlink(self.path)
+        self.is_dead = True
         for one in (self._listener, *self._open):
             try:
                 one.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
             one.close()
-        if os.path.exists(self.path):
-            os.unlink(self.path)
 
     def _accept(self):
         while True:
@@ -67,42 +75,61 @@ class FakeService:
                     self.requests.append(request)
                     count = len(self.requests)
                 if self.dies_after and count > self.dies_after:
-                    return self._die()
+                    return self.die()
                 if self.how == "hung":
                     continue
                 if self.how == "garbage":
                     peer.sendall(b"\xff\0HTTP/1.1 400 Bad Request\r\n\r\n")
+                elif self.how == "nested":
+                    peer.sendall(100_000 * b"[" + b"\n")
                 elif self.how == "endless":
                     while True:
                         peer.sendall(b'{"ok":')
                         time.sleep(0.01)
                 else:
-                    peer.sendall(json.dumps(self._answer(request)).encode() + b"\n")
+                    with self._lock:
+                        answer = self._answer(request)
+                    peer.sendall(json.dumps(answer).encode() + b"\n")
         except (OSError, ValueError):
             pass
 
     def _answer(self, request):
         name = request["request"]
         if self.how == "full" and name in ("submit", "announce", "withdraw"):
-            return {"ok": False, "code": "TRC142", "message": "this user has too many announcements", "fix": ""}
-        if self.how == "old" and name in ("submit", "withdraw"):
-            return {"ok": False, "code": "TRC142", "message": f"unknown request \"{name}\"", "fix": ""}
+            return refusal("TRC142", "this user has too many announcements")
+        if self.how == "old" and name in ("submit", "withdraw", "recordings"):
+            return refusal("TRC142", f"there is no request \"{name}\"")
+        if self.how == "newer" and name == "hello":
+            return refusal("TRC141", "the service speaks version 2")
+        if name == "hello":
+            return {"ok": True, "version": 1, "sees": self.sees}
         if name == "announce":
             self._run_id = request["context"]["run_id"]
         if name == "submit":
             context = request["context"]
-            return {"ok": True, **({"task_key": "key of " + context["task_id"]} if "task_id" in context
-                                   else {"run_key": "key of the run"})}
+            if "task_id" not in context:
+                return {"ok": True, "run_key": RUN_KEY}
+            key = "key of " + context["task_id"]
+            self.submitted[key] = request
+            return {"ok": True, "task_key": key}
         if name == "state":
-            names = {"run_id": self._run_id}
-            state = {"since": "1", "all": False, "more": False}
-            if "tasks" in request["rows"]:
-                state["tasks"] = [{**names, "id": task_id, "task_id": task_id, **row}
-                                  for task_id, row in self.tasks.items()]
-                state["findings"] = [{**names, "finding_key": task_id + one["code"], "task_id": task_id, **one}
-                                     for task_id, found in self.findings.items() for one in found]
-            return {"ok": True, "state": state}
-        return {"ok": True, "version": 1, "sequence": 1}
+            return {"ok": True, "state": {"since": "1", "all": False, "more": False, **self.rows(request["rows"])}}
+        if name == "recordings":
+            return {"ok": True, "by_owner": self.by_owner, "files": [], "more": False, "next": request.get("since", 0)}
+        return {"ok": True, "sequence": 1}
+
+    def rows(self, kinds):
+        """Of the state."""
+        if "tasks" not in kinds:
+            return {}
+        names = {"run_id": self._run_id}
+        return {"tasks": [{**names, "id": task_id, "task_id": task_id, **row} for task_id, row in self.tasks.items()],
+                "findings": [{**names, "finding_key": task_id + one["code"], "task_id": task_id, **one}
+                             for task_id, found in self.findings.items() for one in found]}
+
+
+def refusal(code, message):
+    return {"ok": False, "code": code, "message": message, "fix": ""}
 
 
 def words_match(patterns, words):

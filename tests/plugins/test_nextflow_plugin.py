@@ -15,7 +15,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 import zipfile
@@ -26,11 +25,12 @@ sys.path.insert(0, str(ROOT / "tests/engines"))
 import ending  # noqa: E402
 import installed  # noqa: E402
 
+from fake_service import RUN_KEY, FakeService  # noqa: E402
+
 TRACERD = os.path.abspath(os.environ.get("TRACERD", ROOT / "build/dev/tracerd"))
 # A guard against hanging, never a measure.
 DEADLINE_SECONDS = 300
 GIB = 1 << 30
-RUN_KEY = "00000000000000ff"
 ODD = "it's \"odd\"\nand " + 10_000 * "x"
 # A name may have lines in it.
 FIELDS = "hash,process,status,exit,attempt,workdir,tag,name"
@@ -91,76 +91,14 @@ workflow {
 SMALL = "process ONE {\n  output:\n  stdout\n  script:\n  'sleep 0.5; printf here'\n}\nworkflow { ONE() | view }\n"
 
 
-class FakeService:
-    """Answers as the service, or as one that is `older`, `hung`, `full`, `deaf`, speaks `garbage`, or `dies` once a task waits."""
+class Service(FakeService):
+    """Each task that was submitted is over, and has used the same."""
 
-    def __init__(self, path, kind="good"):
-        self.kind = kind
-        self.requests = []
-        self.since = 0
-        self.tasks = {}
-        self._lock = threading.Lock()
-        self._connections = []
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(path)
-        self._listener.listen(16)
-        if kind != "hung":
-            threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self):
-        for each in (self._listener, *self._connections):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-
-    def of(self, name):
-        return [one for one in self.requests if one["request"] == name]
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                connection = self._listener.accept()[0]
-                self._connections.append(connection)
-                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection):
-        with contextlib.suppress(OSError, ValueError):
-            for line in connection.makefile("rb"):
-                request = json.loads(line)
-                with self._lock:
-                    self.requests.append(request)
-                    answer = self._answer(request)
-                if answer is None:
-                    return self.close()
-                connection.sendall(answer + b"\n")
-
-    def _answer(self, request):
-        name = request["request"]
-        if self.kind == "garbage":
-            return 100_000 * b"["
-        if self.kind == "older" and name in ("submit", "withdraw"):
-            return refusal("TRC142", f'there is no request "{name}"')
-        if self.kind == "full" and name in ("submit", "announce"):
-            return refusal("TRC142", "this user holds too much")
-        if self.kind == "newer" and name == "hello":
-            return refusal("TRC141", "the service speaks version 2")
-        if name == "submit" and "task_id" in request["context"]:
-            if self.kind == "dies":
-                return None
-            key = f"{len(self.tasks) + 1:016x}"
-            self.tasks[key] = request
-            return json.dumps({"ok": True, "task_key": key}).encode()
-        if name == "submit":
-            return json.dumps({"ok": True, "run_key": RUN_KEY}).encode()
-        if name == "state":
-            return json.dumps({"ok": True, "state": self._state(request["rows"])}).encode()
-        return b'{"ok":true}'
-
-    def _state(self, rows):
-        if rows == ["counts"]:
-            return {"since": "x.1", "all": True, "more": False, "counts": {}}
+    def rows(self, kinds):
+        if kinds == ["counts"]:
+            return {"counts": {}}
         tasks, findings = [], []
-        for key, request in self.tasks.items():
+        for key, request in self.submitted.items():
             context = request["context"]
             tasks.append({"id": key, "run_id": context["run_id"], "task_id": context["task_id"], "state": "finished",
                           "wall_ns": 2_000_000_000, "cpu_ns": 3_000_000_000, "memory_bytes_at_least": 3 * GIB // 2})
@@ -168,11 +106,7 @@ class FakeService:
                 findings.append({"finding_key": key, "code": "oom_kill", "severity": "error", "text": "memory ran out", **context})
         # Another's.
         tasks.append({"id": "z", "run_id": "other", "task_id": "ab/cd", "state": "finished", "wall_ns": 1})
-        return {"since": "x.2", "all": False, "more": False, "tasks": tasks, "findings": findings}
-
-
-def refusal(code, message):
-    return json.dumps({"ok": False, "code": code, "message": message, "fix": ""}).encode()
+        return {"tasks": tasks, "findings": findings}
 
 
 SHARED = pathlib.Path(tempfile.gettempdir())  # Set by setUpModule: a folder with the plugin.
@@ -238,8 +172,8 @@ class Plugin(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, True)
         self.socket = str(self.folder / "tracer.sock")
 
-    def service(self, kind="good"):
-        service = FakeService(self.socket, kind)
+    def service(self, how="new", **options):
+        service = Service(how, self.socket, **options)
         self.addCleanup(service.close)
         return service
 
@@ -312,10 +246,11 @@ class WithAService(Plugin):
         submitted = by_task(service.of("submit"))
         run = submitted.pop(None)["context"]
         self.assertEqual((run["engine"], run["run"], run["pipeline"]), ("nextflow", "happy_curie", "main.nf"))
-        withdrawn = {service.tasks[one["task_key"]]["context"]["task_id"]: one for one in service.of("withdraw") if "task_key" in one}
+        withdrawn = {service.submitted[one["task_key"]]["context"]["task_id"]: one for one in service.of("withdraw") if "task_key" in one}
         self.assertEqual(len(withdrawn), len([one for one in service.of("withdraw") if "task_key" in one]))
-        announced = by_task(service.of("announce"))
-        self.assertEqual(announced.pop(None)["context"], run)
+        of_run, *of_tasks = service.of("announce")
+        self.assertEqual(of_run["context"], run)
+        announced = self.check_twice(service, of_tasks)
         rows = self.rows()
         self.assertEqual(len(rows), 2 + 2 + 1 + 1)
         self.assertEqual({len(rows)}, {len(submitted), len(withdrawn), len(announced)})
@@ -345,6 +280,16 @@ class WithAService(Plugin):
         self.assertEqual([one["state"] for one in service.of("withdraw") if one.get("run_key") == RUN_KEY], ["succeeded"])
         self.run_id = run["run_id"]
 
+    def check_twice(self, service, requests):
+        """Each task is announced with its submission, and the very same again once it has started. Returns them by task_id."""
+        both = [by_task(requests[index] for index in range(len(requests)) if (requests[index] in requests[:index]) == again)
+                for again in (False, True)]
+        self.assertEqual(*both)
+        with_submission = [service.requests[index - 1] for index, one in enumerate(service.requests)
+                           if one in both[0].values() and one not in service.requests[:index]]
+        self.assertEqual({one["request"] for one in with_submission}, {"submit"})
+        return both[0]
+
     def check_lines(self, output):
         lines = [line for line in output.splitlines() if re.match(r"\[\w\w/\w{6}\] .*(succeeded|failed)", line)]
         self.assertEqual(len(lines), 6, output)  # Of the odd name, one.
@@ -358,6 +303,7 @@ class WithAService(Plugin):
         self.assertLess(len(odd), 200)
         self.assertIn("tracer: happy_curie succeeded; tasks: 3 failed, 3 succeeded\n", output)
         self.assertIn("tracer: error: memory ran out\n", output)
+        self.assertIn("tracer: more of this run: tracerd report, tracerd why\n", output)
         self.assertEqual(self.warnings(output), [])
         # Nextflow looks for extensions with each task.
         self.assertNotIn("ERROR", (self.folder / ".nextflow.log").read_text())
@@ -367,10 +313,10 @@ class WithAService(Plugin):
         del service.requests[:]
         output = self.run_nextflow("-resume", "-with-trace", "again.tsv")
         cached = [one for one in service.of("withdraw") if one["state"] == "cached"]
-        self.assertEqual(sorted(service.tasks[one["task_key"]]["context"]["task"] for one in cached),
+        self.assertEqual(sorted(service.submitted[one["task_key"]]["context"]["task"] for one in cached),
                          ["ALIGN (S1)", "ALIGN (S2)", "FLAKY"])
         announced = [one["context"].get("task") for one in service.of("announce")]
-        self.assertEqual(announced, [None, "IGNORED"])
+        self.assertEqual(announced, [None, "IGNORED", "IGNORED"])
         for one in service.of("submit"):
             self.assertEqual(one["context"]["run_id"], f"{self.run_id}/{one['context']['run']}")
         self.assertIn("; tasks: 3 cached, 1 failed\n", output)
@@ -398,11 +344,36 @@ class WithAService(Plugin):
         self.assertNotIn("tracer:", self.run_nextflow(script=SMALL))
         self.assertEqual(service.requests, [])
 
+    def test_where_more_is(self):
+        for sees, words in (("own", None), ("all", "in a recording of the service: tracerd report FILE, tracerd why FILE")):
+            with self.subTest(sees):
+                service = self.service(by_owner=False, sees=sees)
+                output = self.run_nextflow(script=SMALL)
+                self.assertEqual(self.warnings(output), [])
+                self.assertEqual([one.split("more of this run: ")[1] for one in output.splitlines() if "more of" in one],
+                                 [words] if words else [])
+                service.close()
+
+    def test_what_waits_is_announced_once(self):
+        """No CPU is free for the second task until the first has ended."""
+        service = self.service()
+        (self.folder / "nextflow.config").write_text("executor.cpus = 1\n")
+        script = SMALL.replace("output:\n  stdout", "input:\n  val text\n  output:\n  stdout").replace("ONE()", "ONE(Channel.of('a', 'b'))")
+        self.run_nextflow(script=script.replace("0.5", "3"))
+        first, second = service.submitted
+        seen = [(one["request"], one.get("task_key") or "key of " + one["context"]["task_id"]) for one in service.requests
+                if "task_key" in one or "task_id" in one.get("context", {})]
+        self.assertEqual([one for one in seen if one[1] == first], [(name, first) for name in ("submit", "announce", "announce", "withdraw")])
+        self.assertEqual([one for one in seen if one[1] == second], [(name, second) for name in ("submit", "announce", "announce", "withdraw")])
+        # The start of the second, which is reported once the first has ended.
+        starts = [index for index, one in enumerate(seen) if one[0] == "announce" and one in seen[:index]]
+        self.assertGreater(starts[1], seen.index(("withdraw", seen[starts[0]][1])))
+
     def test_a_run_that_fails(self):
         service = self.service()
         script = SMALL.replace("sleep 0.5; printf here", "sleep 100") + "process BAD {\n  script:\n  'sleep 0.5; exit 1'\n}\n"
         output = self.ended(self.begin("-ansi-log", "true", script=script.replace("{ ONE()", "{ BAD(); ONE()")), 1)
-        ends = {service.tasks[one["task_key"]]["context"]["task"]: one["state"] for one in service.of("withdraw") if "task_key" in one}
+        ends = {service.submitted[one["task_key"]]["context"]["task"]: one["state"] for one in service.of("withdraw") if "task_key" in one}
         self.assertEqual(ends, {"BAD": "failed", "ONE": "aborted"})
         self.assertEqual(service.of("withdraw")[-1], {"request": "withdraw", "run_key": RUN_KEY, "state": "failed"})
         # Nextflow's table shows these lines alone.
@@ -438,19 +409,20 @@ class WithoutAService(Plugin):
         self.assertLess((last - first) % 3600, 2 + 10)  # Of which 10 for a machine that is busy.
 
     def test_one_that_answers_garbage(self):
-        service = self.service("garbage")
+        service = self.service("nested")
         self.assert_only_warning(self.run_small(), "it answers")
         self.assertTrue(service.of("hello"))
 
     def test_one_that_is_killed(self):
         """And that begins anew, knowing nothing."""
-        first = self.service("dies")
+        first = self.service(dies_after=4)  # At the first task's submission.
         run = self.begin("-ansi-log", "false", script=SMALL.replace("0.5", "12"))
         wait_until(lambda: any("task_id" in one["context"] for one in first.of("submit")), "a task")
-        os.unlink(self.socket)
+        wait_until(lambda: first.is_dead, "its end")
         second = self.service()
         self.assert_only_warning(self.ended(run), "tracer: can't use the service .*: it has closed the connection")
-        self.assertEqual([one["context"].get("task") for one in second.of("announce")], [None, "ONE"])
+        # Again, as it has started meanwhile.
+        self.assertEqual([one["context"].get("task") for one in second.of("announce")], [None, "ONE", "ONE"])
         self.assertEqual([one["state"] for one in second.of("withdraw")], ["succeeded", "succeeded"])
 
     def test_a_newer_one(self):
@@ -459,11 +431,11 @@ class WithoutAService(Plugin):
 
     def test_one_that_has_no_room(self):
         service = self.service("full")
-        self.assert_only_warning(self.run_small(), r"refuses submit: this user holds too much \[TRC142\]")
+        self.assert_only_warning(self.run_small(), r"refuses submit: this user has too many announcements \[TRC142\]")
         self.assertTrue(service.of("announce"))
 
     def test_an_older_one(self):
-        service = self.service("older")
+        service = self.service("old")
         self.assert_only_warning(self.run_small(), r"the service is older: .*\[TRC142\]")
         self.assertEqual([one["context"].get("task") for one in service.of("announce")], [None, "ONE"])
         self.assertEqual((len(service.of("submit")), service.of("withdraw")), (1, []))

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "plugins/snakemake"
@@ -32,7 +33,7 @@ except ImportError:
     os.execv(python, [python, "-B", *sys.argv])
 
 from fake_service import FakeService, text_matches, words_match
-from snakemake_logger_plugin_tracer import LogHandler, LogHandlerSettings
+from snakemake_logger_plugin_tracer import LogHandler, LogHandlerSettings, reporter, service as connection
 from snakemake_logger_plugin_tracer.notes import note_of
 
 # Whoever runs the tests in the background ignores it, and what they start would, too.
@@ -123,7 +124,7 @@ class WithService(unittest.TestCase):
             for one in records:
                 begin = time.monotonic()
                 handler.emit(one)
-                self.assertLess(time.monotonic() - begin, 0.2, "it blocks")
+                self.assertLess(time.monotonic() - begin, 1.5, "it blocks")  # An answer has 2 s.
             while waits and handler._reporter._notes.qsize():
                 time.sleep(0.01)
             begin = time.monotonic()
@@ -172,8 +173,16 @@ class Reports(WithService):
             {"request": "", "run_key": "key of the run", "state": "succeeded"}])
         self.assertEqual(lines[:-1], ["tracer: align (S1): succeeded", "tracer: align (S2, unit=u): failed",
                                       "tracer: align (S1), attempt 2: succeeded", "tracer: all: succeeded"])
-        self.assertIn("run 5d0e of Snakefile: jobs: 3 succeeded", lines[-1])
-        self.assertIn("tracerd why", lines[-1])
+        self.assertEqual(lines[-1], "tracer: run 5d0e of Snakefile: jobs: 3 succeeded. More of it: tracerd report, tracerd why")
+
+    def test_where_more_of_a_run_is(self):
+        """Recordings of the host are root's."""
+        for how, sees, words in (("new", "own", ""), ("old", "own", ""),
+                                 ("new", "all", ". In a recording of the service: tracerd report FILE, tracerd why FILE")):
+            with self.subTest(how=how, sees=sees):
+                self.serve(how, sees=sees, by_owner=False)
+                lines = self.report(STARTED, STATS, job_info(), finished())
+                self.assertEqual(lines[-1], "tracer: run 5d0e of Snakefile: jobs: 1 succeeded" + words)
 
     def test_the_figures_of_the_service_and_its_causes(self):
         row = {"wall_ns": 10 * 10**9, "cpu_ns": 12 * 10**9, "memory_bytes": 1_500_000_000}
@@ -337,24 +346,82 @@ class BadServices(WithService):
             with self.subTest(count):
                 self.one_warning(self.report(*(self.serve(dies_after=count) and self.JOBS)))
 
+    def test_one_that_is_restarted(self):
+        """The new one is given the run and what is open; the ends that none has heard are for one that has kept the tasks."""
+        self.enterContext(unittest.mock.patch.object(connection, "AGAIN_SECONDS", 0.5))
+        self.enterContext(unittest.mock.patch.object(reporter, "IDLE_PAUSE_SECONDS", 0.1))
+        for pause in (0, 1):
+            with self.subTest(pause=pause), standard_error() as lines:
+                first = self.serve()
+                handler = LogHandler(MockOutputSettings(), LogHandlerSettings())
+                self.emit(handler, STARTED, STATS, *map(job_info, (1, 2, 3)), finished(3))
+                self.wait_until(lambda: first.of("withdraw"))
+                first.die()
+                # Nothing happens meanwhile, or a job ends, is tried again, and another begins.
+                self.emit(handler, *((failed(2), job_info(2), job_info(4)) if pause else ()))
+                time.sleep(pause)
+                second = self.serve(path=first.path, tasks={"job 1/1": {"wall_ns": 10**9}})
+                count = 4 if pause else 3
+                self.wait_until(lambda: len(second.of("submit")) == count and len(second.of("announce")) == 2 * count - 1)
+                self.assertEqual([one["request"] for one in second.requests[:3]], ["hello", "submit", "announce"])
+                self.assertEqual(second.requests[1:3], [first.of("submit")[0], first.of("announce")[0]])
+                self.assertEqual([one["context"]["task_id"] for one in second.of("submit")[1:]],
+                                 ["job 1/1", "job 2/2", "job 4/1"] if pause else ["job 1/1", "job 2/1"])
+                self.assertEqual(second.of("announce")[1:3], first.of("announce")[1:3])
+                self.assertEqual(second.of("withdraw"), [{"request": "withdraw", "task_key": "key of job 2/1", "state": "failed"}]
+                                 if pause else [])
+                self.emit(handler, finished(1))
+                handler.close()
+                self.assertEqual([one["state"] for one in second.of("withdraw") if one.get("task_key") == "key of job 1/1"],
+                                 ["succeeded"])
+                self.assertEqual(len(second.of("hello")), 1)
+            self.one_warning(lines, first.path, "until one answers")
+            self.assertIn("tracer: align (S1): succeeded, 1.0 s", lines)
+
+    def test_one_that_comes_later(self):
+        self.enterContext(unittest.mock.patch.object(connection, "AGAIN_SECONDS", 0.2))
+        self.enterContext(unittest.mock.patch.object(reporter, "IDLE_PAUSE_SECONDS", 0.1))
+        first = self.serve()
+        first.die()
+        with standard_error() as lines:
+            handler = LogHandler(MockOutputSettings(), LogHandlerSettings())
+            self.emit(handler, STARTED, STATS, job_info())
+            time.sleep(1)
+            second = self.serve(path=first.path)
+            self.wait_until(lambda: len(second.of("announce")) == 3)
+            handler.close()
+        self.one_warning(lines, "No such file")
+        self.assertEqual([one["state"] for one in second.of("withdraw")], ["aborted", "aborted"])
+
+    def test_one_of_another_version(self):
+        service = self.serve("newer")
+        self.enterContext(unittest.mock.patch.object(connection, "AGAIN_SECONDS", 0))
+        self.one_warning(self.report(*self.JOBS), "the service speaks version 2 [TRC141]")
+        self.assertEqual(len(service.requests), 1)
+
+    def emit(self, handler, *records):
+        for one in records:
+            handler.emit(one)
+
+    def wait_until(self, holds):
+        until = time.monotonic() + DEADLINE_SECONDS
+        while not holds():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+
     def test_nothing_is_kept_after_the_warning(self):
         self.serve("garbage")
         with standard_error():
             handler = LogHandler(MockOutputSettings(), LogHandlerSettings())
-            for one in self.JOBS:
-                handler.emit(one)
-            until = time.monotonic() + DEADLINE_SECONDS
-            while not handler._reporter.is_over and time.monotonic() < until:
-                time.sleep(0.01)
-            for one in self.JOBS:
-                handler.emit(one)
-            self.assertEqual(handler._reporter._notes.qsize(), 0)
+            self.emit(handler, *self.JOBS * 100)
+            self.wait_until(lambda: handler._reporter._notes.qsize() == 0)
             handler.close()
             handler.close()
 
     def test_a_queue_that_is_full(self):
         self.serve("hung")
-        lines = self.report(STARTED, STATS, *[job_info()] * 25_000)
+        self.enterContext(unittest.mock.patch.object(reporter, "MOST_WAITING", 100))
+        lines = self.report(STARTED, STATS, *[job_info()] * 150)
         self.one_warning(lines, "too slow")
 
 

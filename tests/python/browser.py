@@ -25,7 +25,7 @@ def _high(descriptor):
 
 
 class Browser:
-    """One browser with one page, which has no network."""
+    """One browser with one page, which has no network but this host's loopback."""
 
     def __init__(self, width=1200, height=900):
         self.folder = tempfile.mkdtemp(prefix="tracer-browser-")
@@ -39,7 +39,7 @@ class Browser:
 
         self.process = subprocess.Popen(
             [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-             "--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND", "--hide-scrollbars",
+             "--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--hide-scrollbars",
              f"--user-data-dir={self.folder}/profile", f"--window-size={width},{height}", "--remote-debugging-pipe",
              "about:blank"],
             preexec_fn=place, pass_fds=(3, 4), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log,
@@ -115,9 +115,9 @@ class Browser:
             raise AssertionError(json.dumps(result["exceptionDetails"])[:2000])
         return result["result"].get("value")
 
-    def open(self, path, ready="document.documentElement.dataset.ready === 'yes'"):
+    def open(self, place, ready="document.documentElement.dataset.ready === 'yes'"):
         self.events.clear()
-        self.send("Page.navigate", url="file://" + path)
+        self.send("Page.navigate", url=place if "://" in place else "file://" + place)
         until = time.monotonic() + DEADLINE_SECONDS
         while self.run(f"location.href !== 'about:blank' && document.readyState === 'complete' && ({ready})") is not True:
             if time.monotonic() > until:

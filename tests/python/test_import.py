@@ -7,9 +7,9 @@ from support import run_python
 
 # What costs more than the whole import may, or has effects.
 HEAVY = (
-    "pandas", "polars", "pyarrow", "duckdb", "numpy", "rich", "IPython", "asyncio", "multiprocessing", "subprocess",
+    "pandas", "polars", "pyarrow", "duckdb", "numpy", "rich", "textual", "IPython", "asyncio", "multiprocessing", "subprocess",
     "concurrent", "concurrent.futures", "threading", "logging", "inspect", "dataclasses", "json", "html", "tempfile",
-    "typing_extensions", "tracer._core",
+    "typing_extensions", "tracer._core", "starlette", "uvicorn", "textual", "http.server",
 )
 
 

@@ -124,7 +124,7 @@ class Wheel(unittest.TestCase):
         self.assertEqual(self.metadata["Requires-Python"], ">=3.11")
         self.assertEqual(self.metadata["License-Expression"], "Apache-2.0")
         self.assertEqual({*self.metadata.get_all("Provides-Extra")},
-                         {"pandas", "polars", "arrow", "sql", "rich", "notebook", "cost", "aws"})
+                         {"pandas", "polars", "arrow", "sql", "rich", "notebook", "cost", "aws", "ui"})
         needed = [line for line in self.metadata.get_all("Requires-Dist") if "extra ==" not in line]
         self.assertEqual(needed, [])
 

@@ -76,7 +76,7 @@ class Scene {
     finish.exit_code = 0;
     add(finish);
   }
-  void end() {
+  void end(std::uint64_t processes = 1) {
     RunFinish run;
     Context context = task_of("", 0);
     context.step.reset(), context.task.reset(), context.task_id.reset(), context.task_key.reset();
@@ -86,7 +86,7 @@ class Scene {
     add(run);
     SessionEnd end;
     end.time_ns = 31 * kSecond;
-    end.processes_started = end.processes_ended = 1;
+    end.processes_started = end.processes_ended = processes;
     add(end);
   }
   void add(const Event& event) {
@@ -212,7 +212,7 @@ TEST_CASE("a task that waits here and runs on another machine has run") {
   Scene here;
   here.say(task_of("t2", 2), "submitted", 1);
   here.say(task_of("t2", 2), "started_elsewhere", 12);
-  here.end();
+  here.end(0);
   Scene there;
   there.start(task_of("t2", 2), 5, false);
   there.finish(task_of("t2", 2), 5, 7);
@@ -225,5 +225,6 @@ TEST_CASE("a task that waits here and runs on another machine has run") {
     CHECK(sum["tasks"][0]["cpu_ns"] == kSecond);
     CHECK(!sum["tasks"][0].contains("state"));
     CHECK(!sum["runs"][0].contains("elsewhere"));
+    CHECK(sum["steps"][0]["memory_bytes"] == 1000);
   }
 }

@@ -21,7 +21,7 @@ __all__ = ["main"]
 _PROCESSES_IN_FILE = 20000
 # Command -> the package that does it, which is imported for it only.
 _COMMANDS = {"cost": "cost", "prices": "cost", "whatif": "whatif", "recommend": "recommend", "tune": "tune",
-             "sweep": "sweep"}
+             "sweep": "sweep", "top": "view", "ui": "view", "notify": "view"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     from .recommend._command import add_commands as add_recommend
     from .sweep._command import add_commands as add_sweep
     from .tune._command import add_commands as add_tune
+    from .view._command import add_commands as add_views
     from .whatif._command import add_commands as add_whatif
 
     parser = _Parser(prog="tracer", description="Shows recordings of libtracer.")
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     add_recommend(commands)
     add_tune(commands)
     add_sweep(commands)
+    add_views(commands)
     return parser
 
 
@@ -243,8 +245,12 @@ def _analysis(options: argparse.Namespace) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """What the console script runs. 0: all went well, 1: an error, 2: the command line is wrong, 130: interrupted."""
+    given = sys.argv[1:] if arguments is None else arguments
+    # What follows -- is a command there.
+    end = given.index("--") if given[:1] in (["top"], ["notify"]) and "--" in given else len(given)
     try:
-        options = _parser().parse_args(arguments)
+        options = _parser().parse_args(given[:end])
+        options.words = given[end + 1:]
         return _report(options) if options.command == "report" else _analysis(options)
     except KeyboardInterrupt:
         return 130

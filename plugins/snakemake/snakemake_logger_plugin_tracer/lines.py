@@ -79,8 +79,7 @@ def line_of_job(job: Job, sample: str, state: str, row: dict, findings: list[dic
     return ", ".join(words)
 
 
-def line_of_run(run: dict, counts: dict[str, int], findings: int) -> str:
+def line_of_run(run: dict, counts: dict[str, int], findings: int, more: str) -> str:
     jobs = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     found = f"; {findings} finding{'s' if findings != 1 else ''}" if findings else ""
-    return (f"run {run['run_id']} of {printable(run['pipeline'], 200)}: jobs: {jobs or 'none'}{found}. "
-            "In a recording of the service: tracerd report FILE, tracerd why FILE")
+    return (f"run {run['run_id']} of {printable(run['pipeline'], 200)}: jobs: {jobs or 'none'}{found}{more}")

@@ -50,6 +50,7 @@ class Job:
     attempt: int = 1
     task_key: str | None = None
     exit_code: int | None = None
+    announced: list[list[str]] = dataclasses.field(default_factory=list)
 
     @property
     def task_id(self) -> str:

@@ -16,6 +16,7 @@ from .service import Service, Unusable
 MOST_WAITING = 20_000
 END_SECONDS = 2
 SEEK_PAUSE_SECONDS = 0.05
+IDLE_PAUSE_SECONDS = 1
 
 
 class Reporter:
@@ -28,7 +29,7 @@ class Reporter:
         self._has_warned = False
         self._notes: queue.SimpleQueue = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._service: Service | None = None
+        self._service = Service(path)
         self._run: Run | None = None
 
     def add(self, note: tuple) -> None:
@@ -69,40 +70,39 @@ class Reporter:
             while (note := self._next()) is not None:
                 self._take(*note)
             self._end_run()
-        except OSError as error:
-            self.warn(f"no service at {self._path}: jobs are not reported ({error.strerror or error})")
         except Unusable as error:
             self.warn(f"no service at {self._path}: jobs are not reported ({error})")
         except Exception as error:  # pylint: disable=broad-exception-caught
             self.warn(f"jobs are not reported ({error!r})")
         finally:
             self.is_over = True
-            if self._service:
-                self._service.close()
+            self._service.close()
             while not self._notes.empty():
                 self._notes.get()
 
     def _next(self) -> tuple | None:
-        while self._run and self._run.sought:
+        while self._run and self._run.has_begun:
             with contextlib.suppress(queue.Empty):
-                return self._notes.get(timeout=SEEK_PAUSE_SECONDS)
-            self._run.seek_scripts()
+                return self._notes.get(timeout=SEEK_PAUSE_SECONDS if self._run.sought else IDLE_PAUSE_SECONDS)
+            self._run.idle()
         return self._notes.get()
 
     def _take(self, kind: str, *facts: object) -> None:
         if kind == "workflow":
             self._end_run()
-            self._run = Run(*facts, self._sample)
+            self._run = self._new_run(*facts)
             return
         if self._run is None:
-            self._run = Run(str(uuid.uuid4()), "Snakefile", self._sample)
+            self._run = self._new_run(str(uuid.uuid4()), "Snakefile")
         if kind in ("expected", "job") and not self._run.has_begun:
-            if self._service is None:
-                self._service = Service(self._path)
-            self._run.begin(self._service, self.warn, self._say if self._shows_jobs else None,
-                            facts[0] if kind == "expected" else {})
+            self._run.begin(facts[0] if kind == "expected" else {})
         if kind != "expected":
             getattr(self._run, kind)(*facts)
+
+    def _new_run(self, run_id: str, pipeline: str) -> Run:
+        return Run(run_id, pipeline, self._sample, self._service, self.warn, self._say if self._shows_jobs else None,
+                   lambda error: self.warn(f"no service at {self._path}: jobs are not reported until one answers "
+                                           f"({error.strerror or error})"))
 
     def _end_run(self) -> None:
         if self._run is not None and self._run.has_begun:

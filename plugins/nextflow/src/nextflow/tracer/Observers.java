@@ -21,6 +21,7 @@ final class Observers {
         case "onFlowComplete" -> reporter.end();
         // An element of an array of jobs is submitted without being pending.
         case "onProcessPending", "onTaskPending", "onProcessSubmit", "onTaskSubmit" -> reporter.submitted(word);
+        case "onProcessStart", "onTaskStart" -> reporter.started(word);
         case "onProcessComplete", "onTaskComplete" -> reporter.completed(word);
         case "onProcessCached", "onTaskCached" -> reporter.cached(word);
         // True would add Nextflow's own poller to each task.

@@ -37,6 +37,7 @@ final class Reporter {
   private static final long LOOK_NS = SECOND / 2;  // Between two looks at the state.
   private static final long PATIENCE_NS = 2 * SECOND;  // For the figures of a task that has ended.
   private static final long QUEUED_S = 30 * 86_400;
+  private static final long DAY_MS = 86_400_000;
   private static final int MOST_FINDINGS = 1000;
   private static final int MOST_SHOWN = 3;
   private static final int MOST_PARTS = 64;  // Of one look.
@@ -52,10 +53,12 @@ final class Reporter {
 
   // The worker's alone.
   private final Map<String, Task> tasks = new LinkedHashMap<>();  // Those whose line is not written, by their ids.
+  private final List<Map<String, Object>> unsent = new ArrayList<>();  // Ends, for a service that has kept the tasks.
   private final Map<Object, Map<?, ?>> findings = new LinkedHashMap<>();
   private final Map<String, Integer> ended = new TreeMap<>();
   private Service service;
   private boolean older;  // It knows no `submit`.
+  private boolean seesAll;
   private boolean blind;  // It knows no `state`.
   private String runKey;
   private String since = "";
@@ -89,6 +92,15 @@ final class Reporter {
       if (!hasProcesses(handler)) return;
       Task task = new Task(handler, run, options.sample());
       put(() -> submit(task));
+    });
+  }
+
+  void started(Object event) {
+    guarded(() -> {
+      TaskHandler handler = Observers.handler(event);
+      if (!hasProcesses(handler)) return;
+      String id = Task.idOf(handler.getTask());
+      put(() -> started(id));
     });
   }
 
@@ -156,7 +168,7 @@ final class Reporter {
       guarded(() -> {
         Runnable next = queue.poll(LOOK_NS, TimeUnit.NANOSECONDS);
         if (next != null) next.run();
-        else connected();
+        else idle();
       });
       last = deadline != 0 && (queue.isEmpty() || System.nanoTime() > deadline);
       if (!last && System.nanoTime() > nextLook) guarded(() -> report(false));
@@ -174,6 +186,24 @@ final class Reporter {
       Map<?, ?> reply = ask("submit", Map.of("context", task.context, "requested", task.requested));
       if (reply != null) task.key = (String) reply.get("task_key");
     }
+    announce(task);
+    if (task.started) announceAgain(task);
+  }
+
+  private void started(String id) {
+    Task task = tasks.get(id);
+    if (task == null || task.started) return;
+    boolean connected = connected();
+    task.started = true;
+    if (connected) announceAgain(task);
+  }
+
+  /** From now on, a task without a process here runs elsewhere. An older service has this from the first time. */
+  private void announceAgain(Task task) {
+    if (!older) announce(task);
+  }
+
+  private void announce(Task task) {
     if (task.folder == null || task.state != null) return;
     Map<String, Object> keys = new LinkedHashMap<>();
     keys.put("key", Map.of("work_dir", Task.real(task.folder)));
@@ -181,6 +211,15 @@ final class Reporter {
     keys.put("requested", task.requested);
     if (!older) keys.put("expires_after_s", QUEUED_S);
     ask("announce", keys);
+  }
+
+  private void idle() {
+    try {
+      if (service != null) service.check();
+    } catch (IOException e) {
+      lost(e);
+    }
+    connected();
   }
 
   /** What has ended has the names of then; the service's key is that of its submission. */
@@ -200,7 +239,7 @@ final class Reporter {
     if (task.key == null) return;
     Map<String, Object> keys = new LinkedHashMap<>(Map.of("task_key", task.key, "state", task.state));
     if (task.exit != null) keys.put("exit_code", task.exit);
-    ask("withdraw", keys);
+    if (ask("withdraw", keys) == null && service == null && unsent.size() < MOST_WAITING) unsent.add(keys);
   }
 
   /** Writes the lines of tasks that have ended, and whose figures are there, or come no more. */
@@ -269,7 +308,12 @@ final class Reporter {
     for (Map<?, ?> finding : worst.subList(0, Math.min(worst.size(), MOST_SHOWN)))
       log.info("tracer: {}: {}", finding.get("severity"), Lines.text(finding));
     if (worst.size() > MOST_SHOWN) log.info("tracer: {} more findings", worst.size() - MOST_SHOWN);
-    if (!older) log.info("tracer: more of this run: tracerd report, tracerd why");
+    // Nothing has been written after tomorrow: no recording comes with the reply.
+    Map<?, ?> recordings = ask("recordings", Map.of("since", (System.currentTimeMillis() + DAY_MS) * 1_000_000));
+    if (recordings != null && Boolean.TRUE.equals(recordings.get("by_owner")))
+      log.info("tracer: more of this run: tracerd report, tracerd why");
+    else if (seesAll)
+      log.info("tracer: more of this run: in a recording of the service: tracerd report FILE, tracerd why FILE");
   }
 
   /** Whether there is a connection. A new one is given all that is open: a service that began anew knows nothing. */
@@ -279,11 +323,14 @@ final class Reporter {
     try {
       service = new Service(options.socket(), until());
       older = false;
-      if (ask("hello", Map.of("version", 1)) == null) return false;
+      Map<?, ?> hello = ask("hello", Map.of("version", 1));
+      if (hello == null) return false;
+      seesAll = "all".equals(hello.get("sees"));
       if (since.isEmpty()) note(ask("state", Map.of("rows", List.of("counts"))));  // What was before is not asked for.
       Map<?, ?> reply = ask("submit", Map.of("context", run));
       if (reply != null) runKey = (String) reply.get("run_key");
       if (isOfHost()) ask("announce", Map.of("key", Map.of("pid", ProcessHandle.current().pid()), "context", run));
+      while (!unsent.isEmpty() && service != null) ask("withdraw", unsent.remove(unsent.size() - 1));
       for (Task task : tasks.values()) if (service != null && task.state == null) send(task);
     } catch (IOException e) {
       lost(e);
@@ -325,7 +372,7 @@ final class Reporter {
       warn("older", "the service is older: it shows tasks once they start, not those that wait [TRC142]");
     } else if (unknown && name.equals("state")) {
       blind = true;
-    } else {
+    } else if (!unknown || !name.equals("recordings")) {
       warn("service", "the service at " + options.socket() + " refuses " + name + ": " + refusal.getMessage());
       if (name.equals("hello")) close();
     }

@@ -70,6 +70,14 @@ final class Service implements Closeable {
     return object;
   }
 
+  /** Throws if the service has gone while nothing was asked. */
+  void check() throws IOException {
+    if (read.hasRemaining()) return;
+    int got = channel.read(read.clear());
+    read.flip();
+    if (got < 0) throw new IOException("it has closed the connection");
+  }
+
   private String line(long until) throws IOException {
     ByteArrayOutputStream line = new ByteArrayOutputStream();
     while (line.size() < MOST_BYTES) {

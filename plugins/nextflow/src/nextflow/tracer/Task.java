@@ -28,6 +28,7 @@ final class Task {
   final Path folder;
 
   String key;  // Of the service; null: it has given none.
+  boolean started;  // By Nextflow's word.
   Map<?, ?> row = Map.of();
   Map<?, ?> finding = Map.of();
 

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page draws, of recordings and of services."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pwd
+import stat
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import _recording
+from .._errors import InvalidArgumentError, ServiceError
+from .._recording import Recording, read
+from ._model import Service
+from ._page import document_of
+
+__all__ = ["FIELDS", "Shown", "of_key", "shown_of"]
+
+# Of the state: what the page draws.
+FIELDS = ("state", "run_key", "task_key", "in", "pipeline", "run", "step", "sample", "attempt", "engine", "task_id", "start_ns",
+          "first_start_ns", "last_end_ns", "submitted_ns", "outcome", "expected", "processes", "tasks", "living", "failed", "wall_ns",
+          "cpu_ns", "cpu_utilization", "memory_bytes", "read_bytes", "written_bytes", "queued_ns", "time", "waits_for",
+          "requested", "bound_by", "bound_share", "name")
+_LISTED_PROCESSES = 200
+# In one file: those are looked at first.
+_MOST_TASKS_WITH_PROCESSES = 200
+# Each reads the whole recording.
+_MOST_WHY = 8
+_MOST_REPLIES = 1000
+_MOST_PAST = 50
+
+
+class Shown:
+    """One source of the page."""
+
+    def __init__(self, number: int, source: Recording | Service, name: str) -> None:
+        self.identity = str(number)
+        self.source = source
+        self.name = name
+        self.live = isinstance(source, Service)
+        # A source answers one at a time; a report is made once, not by each tab that waits for it.
+        self._lock = threading.Lock()
+        self._made: tuple[object, str] | None = None
+
+    @property
+    def host(self) -> dict[str, Any]:
+        host = self.source.host
+        return {"name": host.host_name, "kernel": f"{host.kernel_release} {host.architecture}", "cpus": host.cpu_count,
+                "memory_bytes": host.memory_bytes, "version": host.tracer_version, "wall_offset_ns": str(host.wall_offset_ns)}
+
+    def about(self) -> dict[str, Any]:
+        about: dict[str, Any] = {"source": self.identity, "name": self.name, "kind": "service" if self.live else "recording",
+                                 "hosts": [self.host], "says": [name for name in ("over_time", "why") if hasattr(self.source, name)]}
+        if self.live and os.geteuid() == 0:
+            about["warning"] = "This page is served for root: it shows what every user of this host runs."
+        return about
+
+    def state(self, since: str, rows: list[str], key: str, fields: Iterable[str] = FIELDS) -> str:
+        """JSON, as docs/state.md describes it."""
+        with self._lock:
+            return self.source._read_state(since, rows, key, list(fields))
+
+    def held(self, key: str) -> dict[str, Any]:
+        """Processes, files and peers of a task; of a recording also the processes that have ended."""
+        reply: dict[str, Any] = json.loads(self.state("", ["counts"], key))
+        if isinstance(self.source, Recording):
+            reply["processes"] = [*_processes(self.source, {key}).get(key, []), *reply.get("processes", [])][:_LISTED_PROCESSES]
+        return reply
+
+    def ask(self, name: str, key: str) -> dict[str, Any] | None:
+        """over_time or why of a run or task; None: it has none."""
+        ask = getattr(self.source, name, None)
+        if ask is None:
+            return None
+        with self._lock:
+            said: dict[str, Any] | None = ask(key)
+            return said
+
+    def document(self) -> str:
+        """The report with what the page draws besides; of a service, its present state."""
+        if not isinstance(self.source, Recording):
+            return self._present()
+        with self._lock:
+            now = _changed_of(self.source)
+            if self._made is None or self._made[0] != now:
+                self._made = (now, document_of(self.source.report.to_json(), self.name, hosts=[self.host]))
+            return self._made[1]
+
+    def exported(self) -> str:
+        """With what nobody can be asked for later: of tasks the processes, files and peers; why, of those that findings are about;
+        what the run used over time."""
+        if not isinstance(self.source, Recording):
+            return self._present()
+        report = self.source.report
+        whole = json.loads(report.to_json())
+        keys = [task["task_key"] for task in whole["tasks"] if "task_key" in task][:_MOST_TASKS_WITH_PROCESSES]
+        processes = _processes(self.source, set(keys))
+        held = {}
+        for key in keys:
+            reply = json.loads(self.state("", ["counts"], key))
+            held[key] = {"processes": processes.get(key, []), **{name: reply[name] for name in ("files", "peers") if reply.get(name)}}
+        about = dict.fromkeys(each["task_key"] for each in whole["findings"] if "task_key" in each)
+        why = {key: said for key in list(about)[:_MOST_WHY] if (said := self.ask("why", key))}
+        runs = [run["run_key"] for run in whole["runs"] if "run_key" in run]
+        over_time = self.ask("over_time", runs[0]) if len(runs) == 1 else None
+        return document_of(report.to_json(), self.name, hosts=[self.host], held=held, why=why, over_time=over_time)
+
+    def _present(self) -> str:
+        rows: dict[str, dict[str, Any]] = {"runs": {}, "steps": {}, "tasks": {}, "findings": {}}
+        since, counts = "", {}
+        for _ in range(_MOST_REPLIES):
+            reply = json.loads(self.state(since, [], ""))
+            since, counts = reply["since"], reply["counts"]
+            for name, kept in rows.items():
+                kept.update((row["finding_key" if name == "findings" else "id"], row) for row in reply[name])
+            if not reply["more"]:
+                break
+        return json.dumps({"schema": 1, "title": self.name, "live": True, "hosts": [self.host], "counts": counts,
+                           **{name: list(kept.values()) for name, kept in rows.items()}}, ensure_ascii=False)
+
+
+def _changed_of(recording: Recording) -> object:
+    """Another value after its files have changed."""
+    found = []
+    for each in recording.paths:
+        path = Path(os.fsdecode(each))
+        for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+            # What the service has handed over has no path here.
+            with contextlib.suppress(FileNotFoundError):
+                status = file.stat()
+                found.append((str(file), status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
+def _processes(recording: Recording, keys: set[str]) -> dict[str, list[dict[str, Any]]]:
+    """Those that have ended, by the key of their task."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for event in recording.select({"process_exit"}):
+        key = event.context.task_key if event.context is not None else None  # type: ignore[attr-defined]
+        if key not in keys or len(found.setdefault(key, [])) >= _LISTED_PROCESSES:
+            continue
+        begin = event.begin_ns or event.start_ns  # type: ignore[attr-defined]
+        values = {"name": event.tool or event.comm or "?", "tool": event.tool, "argv": event.argv, "pid": event.pid,  # type: ignore[attr-defined]
+                  "start_ns": event.start_ns, "begin_ns": begin, "end_ns": event.end_ns, "parent_pid": event.parent_pid,  # type: ignore[attr-defined]
+                  "wall_ns": event.end_ns - begin if event.end_ns else None, "cpu_ns": event.cpu_ns,  # type: ignore[attr-defined]
+                  "exit_code": event.exit_code, "exit_signal": event.exit_signal}  # type: ignore[attr-defined]
+        found[key].append({name: value for name, value in values.items() if value is not None})
+    return found
+
+
+def of_key(document: str, key: str) -> str | None:
+    """What of it belongs to one run; None: it has no such run."""
+    whole = json.loads(document)
+    if not any(run.get("run_key") == key for run in whole["runs"]):
+        return None
+    lists = ("runs", "steps", "tasks", "findings", "failures", "processes")
+    part: Mapping[str, Any] = {name: [row for row in value if row.get("run_key") == key] if name in lists else value
+                               for name, value in whole.items() if name not in ("verdict", "samples", "tools")}
+    return json.dumps(part, ensure_ascii=False)
+
+
+def _past() -> list[Recording]:
+    """What the service has recorded of this user, the newest first; nothing, if it records for nobody but root."""
+    past = getattr(_recording, "past", None)
+    try:
+        return past()[:_MOST_PAST] if past is not None else []
+    except (InvalidArgumentError, ServiceError):
+        return []
+
+
+def _name_of_past(recording: Recording) -> str:
+    """When it began, and whose it is if it is another's."""
+    first = next(iter(recording), None)
+    began = "past" if first is None else time.strftime("%Y-%m-%d %H:%M", time.localtime((first.time_ns + recording.host.wall_offset_ns) / 1e9))
+    owner = getattr(recording, "owner_uid", None)
+    if owner is None or owner == os.geteuid():
+        return began
+    try:
+        return f"{began}, {pwd.getpwuid(owner).pw_name}"
+    except KeyError:
+        return f"{began}, user {owner}"
+
+
+def shown_of(given: list[str]) -> list[Shown]:
+    """Sockets of services, recordings, and folders that hold one; nothing: the service of this host."""
+    if not given:
+        past = [Shown(number, each, _name_of_past(each)) for number, each in enumerate(_past(), 1)]
+        return [Shown(0, Service(None), "this host"), *past]
+    found = []
+    for number, place in enumerate(given):
+        try:
+            mode = os.stat(place).st_mode
+        except OSError as error:
+            raise InvalidArgumentError(f"there is no source {place}: {os.strerror(error.errno or 0)}",
+                                       "name a recording, a folder that holds one, or the socket of a service") from None
+        source = Service(place) if stat.S_ISSOCK(mode) else read(place)
+        found.append(Shown(number, source, os.path.basename(place.rstrip("/")) if not stat.S_ISSOCK(mode) else source.host.host_name))
+    return found
