@@ -266,7 +266,7 @@ std::unique_ptr<CLI::App> make_app() {
   add_flag(report, "--text", "Print text, the default");
   add_files(report, "FILE", kRecordingsOrLatest);
   CLI::App& runs = *app->add_subcommand("runs", kRunsDescription);
-  add_flag(runs, "--json", "Print one JSON object: docs/report.md describes it");
+  add_flag(runs, "--json", "Print one JSON object: docs/service.md describes it");
   CLI::App& compare = *app->add_subcommand("compare", kCompareDescription);
   add_flag(compare, "--json", "Print one JSON object: docs/history.md describes it");
   add(compare, "--history", "FILE", "Another history than your own");

@@ -140,9 +140,9 @@ class Lineage(support.TestCase):
             self.assertIn("No uses of files", read.stdout)
 
     def test_wrong_words(self):
-        for words, message in ((("files",), "name a recording"),
+        for words, message in ((("files",), "TRC140"),
                                (("lineage", "--json", "--dot", "x"), "--json and --dot exclude each other"),
                                (("files", self.path("none")), "none")):
-            read = self.tracerd(*words)
+            read = self.tracerd(*words, env=os.environ | {"TRACER_SOCKET": self.path("no.sock")})
             self.assertNotEqual(read.returncode, 0)
             self.assertIn(message, read.stderr)

@@ -239,8 +239,11 @@ class Why(support.TestCase):
         self.assertIn("core_dumped", self.why(path, "S"))
 
     def test_wrong_words(self):
-        for words in ((), ("--moon", "a")):
-            self.assert_fails(self.tracerd("why", *words), 2, "TRC101")
+        self.assert_fails(self.tracerd("why", "--moon", "a"), 2, "TRC101")
+        # Of the latest run that a service has recorded.
+        nobody = os.environ | {"TRACER_SOCKET": self.path("no.sock")}
+        for words in ((), ("a",)):
+            self.assert_fails(self.tracerd("why", *words, env=nobody), 1, "TRC140")
         self.assert_fails(self.tracerd("why", "a", "b", "c"), 1, "TRC110")
         self.assert_fails(self.tracerd("why", self.path("absent")), 1, "TRC110")
 
