@@ -22,14 +22,41 @@ constexpr auto kTryAgain = std::chrono::seconds(60);
 /// After so long, what a sink got is in its file, or it has a problem.
 constexpr std::uint64_t kLongestUnwritten_ns = 10'000'000'000;
 
-/// What lives is told by its beginnings.
-bool says_where_it_ends(const std::vector<tracer::Event>& last) {
-  return std::any_of(last.begin(), last.end(), [](const tracer::Event& event) {
-    using tracer::EventKind;
-    return event.kind() != EventKind::kProcessStart && event.kind() != EventKind::kRunStart &&
-           event.kind() != EventKind::kTaskStart && event.kind() != EventKind::kTaskSubmit;
-  });
+using tracer::EventKind;
+
+/// What lives, and what waits, as a file begins with.
+bool is_beginning(const tracer::Event& event) {
+  return event.kind() == EventKind::kProcessStart || event.kind() == EventKind::kRunStart ||
+         event.kind() == EventKind::kTaskStart || event.kind() == EventKind::kTaskSubmit;
 }
+
+bool says_where_it_ends(const std::vector<tracer::Event>& last) {
+  return !std::all_of(last.begin(), last.end(), is_beginning);
+}
+
+/// Notes that a file got more than its beginning and what is everybody's.
+class NotesOwn final : public tracer::Sink {
+ public:
+  NotesOwn(std::unique_ptr<tracer::Sink> sink, std::shared_ptr<std::atomic<bool>> has_own)
+      : sink_(std::move(sink)), has_own_(std::move(has_own)) {}
+
+  void write(std::span<const tracer::Event> events) noexcept override {
+    if (!has_own_->load()) has_own_->store(std::any_of(events.begin(), events.end(), is_own));
+    sink_->write(events);
+  }
+  void flush() noexcept override { sink_->flush(); }
+  std::chrono::milliseconds flush_period() const noexcept override { return sink_->flush_period(); }
+  std::optional<tracer::Problem> problem() const override { return sink_->problem(); }
+
+ private:
+  static bool is_own(const tracer::Event& event) {
+    return !is_beginning(event) && event.kind() != EventKind::kSnapshotEnd && event.kind() != EventKind::kSessionEnd &&
+           event.kind() != EventKind::kLoss;
+  }
+
+  const std::unique_ptr<tracer::Sink> sink_;
+  const std::shared_ptr<std::atomic<bool>> has_own_;
+};
 
 }  // namespace
 
@@ -42,7 +69,9 @@ RecordedSeries::RecordedSeries(const ServeConfig::Recordings& options, Place pla
       whole_until_ns_(tracer::internal::boot_time_ns()) {}
 
 void RecordedSeries::start(std::optional<std::span<const tracer::Event>> left) {
-  *position_ = tracer::internal::last_place(place_.file, session_.host().session_id);
+  for (std::size_t number = 0; position_->number == 0 && number <= options_.files; ++number)
+    *position_ = tracer::internal::last_place(number == 0 ? place_.file : fmt::format("{}.{}", place_.file, number),
+                                              session_.host().session_id);
   begin_anew_with(left ? rest_of(*left) : std::vector<tracer::Event>());
 }
 
@@ -118,6 +147,8 @@ void RecordedSeries::begin(int fd, std::span<const tracer::Event> first) {
     const tracer::Event gap = gap_up_to_now();
     sink->write({&gap, 1});
   }
+  has_own_ = std::make_shared<std::atomic<bool>>(false);
+  sink = std::make_unique<NotesOwn>(std::move(sink), has_own_);
   sink_ = place_.owner ? server_.add_sink_of(*place_.owner, std::move(sink), first)
                        : server_.add_sink(std::move(sink), first);
 }
@@ -148,7 +179,8 @@ bool RecordedSeries::look(std::chrono::steady_clock::time_point now) {
   whole_until_ns_ = std::max(whole_until_ns_, now_ns - std::min(now_ns, kLongestUnwritten_ns));
   // So that what is kept is hardly older than wanted.
   const std::chrono::seconds longest = std::chrono::seconds(options_.max_age) / 4;
-  return now - began_ > (options_.seal.count() == 0 ? longest : std::min(options_.seal, longest));
+  const bool may_seal = options_.seal.count() != 0 && has_own_->load();
+  return now - began_ > (may_seal ? std::min(options_.seal, longest) : longest);
 }
 
 }  // namespace tracerd

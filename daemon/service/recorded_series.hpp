@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -65,8 +66,9 @@ class RecordedSeries {
   std::uint64_t failures_ = 0;
   std::uint64_t dropped_ = 0;  ///< Of recordings before the present one.
   std::shared_ptr<tracer::RecordingPlace> position_ = std::make_shared<tracer::RecordingPlace>();
-  bool lacks_events_ = false;         ///< There was no recording for a while.
-  std::uint64_t whole_until_ns_ = 0;  ///< Until then, recordings have all.
+  std::shared_ptr<std::atomic<bool>> has_own_ = {};  ///< The present file got more than what it begins with.
+  bool lacks_events_ = false;                        ///< There was no recording for a while.
+  std::uint64_t whole_until_ns_ = 0;                 ///< Until then, recordings have all.
   std::chrono::steady_clock::time_point began_{};
   std::chrono::steady_clock::time_point try_again_{};
 };

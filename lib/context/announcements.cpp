@@ -197,15 +197,22 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
 }
 
 void Announcements::remove(const AnnouncementName& name) {
+  const auto is_of_it = [&](const Known& known) {
+    if (known.uid != name.uid) return false;
+    if (!name.task) return true;
+    const Context said = known.context();
+    return said.run_id == name.task->run_id && said.task_id == name.task->task_id &&
+           said.attempt.value_or(1) == name.task->attempt.value_or(1);
+  };
   const auto [begin, end] = known_.equal_range(name.key);
-  const auto known = std::find_if(begin, end, [&](const auto& one) { return one.second.uid == name.uid; });
+  const auto known = std::find_if(begin, end, [&](const auto& one) { return is_of_it(one.second); });
   if (known != end) {
     --count_of(name.key.front());
     shares_.give_back(known->second.cost);
     known_.erase(known);
   }
   for (auto each = below_.begin(); each != below_.end();) {
-    const bool is_it = each->second.key == name.key && each->second.known.uid == name.uid;
+    const bool is_it = each->second.key == name.key && is_of_it(each->second.known);
     if (is_it) shares_.give_back(each->second.known.cost);
     each = is_it ? below_.erase(each) : std::next(each);
   }

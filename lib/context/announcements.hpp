@@ -50,6 +50,7 @@ Context context_in(const std::string& packed);
 struct AnnouncementName {
   uid_t uid = 0;
   std::string key = {};
+  std::shared_ptr<const Context> task = nullptr;  ///< That it spoke of. Null: whatever it speaks of.
 };
 
 /// The folder by which it was judged whether the caller may announce a work directory. What its path leads to may be
@@ -108,7 +109,7 @@ class Announcements {
   bool any_below() const noexcept { return !below_.empty(); }
   bool any_of_labels() const noexcept { return has('l'); }
 
-  /// Its task is over.
+  /// Its task is over. One that speaks of another task by now stays.
   void remove(const AnnouncementName& name);
   /// The process has ended; what named it alone is of no use any more.
   void ended(const Process& process);

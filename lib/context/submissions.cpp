@@ -40,7 +40,7 @@ TaskSubmit event_of(const Submitted& submitted, std::string_view state, std::uin
   return event;
 }
 
-std::size_t bytes_of(const Submitted& submitted) {
+std::size_t size_of(const Submitted& submitted) {
   return sizeof(Context) + heap_bytes(*submitted.context) + heap_bytes(submitted.requested) +
          heap_bytes(submitted.expected);
 }
@@ -72,8 +72,8 @@ Submitted checked(const Submission& submission, const Caller& caller, const KeyO
                       expires_after_ns,
                       caller.uid,
                       {}};
-  if (bytes_of(submitted) > kMostBytesOfOne)
-    refuse(fmt::format("a submission of {} bytes", bytes_of(submitted)), fmt::format("keep it to {}", kMostBytesOfOne));
+  if (size_of(submitted) > kMostBytesOfOne)
+    refuse(fmt::format("a submission of {} bytes", size_of(submitted)), fmt::format("keep it to {}", kMostBytesOfOne));
   return submitted;
 }
 
@@ -103,6 +103,12 @@ void Submissions::tell(Submitted& submitted, State state, std::uint64_t time_ns,
   events.emplace_back(event_of(submitted, kStates[static_cast<std::size_t>(state)], time_ns));
 }
 
+std::size_t Submissions::bytes_of(const Row& row) {
+  std::size_t bytes = size_of(row.submitted);
+  for (const AnnouncementName& name : row.names) bytes += sizeof name + heap_bytes(name.key);
+  return bytes;
+}
+
 std::vector<Event> Submissions::told() const {
   std::vector<Event> events;
   for (const bool is_task : {false, true})
@@ -120,21 +126,32 @@ void Submissions::submit(Submitted submitted, std::vector<Event>& events) {
   if (Row* const row = rows_.find(key)) {
     submitted.submitted_ns = row->submitted.submitted_ns;
     if (row->submitted.told->state != State::kQueued && row->submitted.context->task_key) return;
-    rows_.charge(key, bytes_of(submitted));
     row->submitted = std::move(submitted);
+    // Its engine says all of it anew.
+    row->names.clear();
+    row->begun_ns = 0;
+    rows_.charge(key, bytes_of(*row));
     return tell(row->submitted, State::kQueued, boot_time_ns(), events);
   }
   if (!submitted.told) tell(submitted, State::kQueued, submitted.submitted_ns, events);
-  const std::size_t bytes = bytes_of(submitted);
+  const std::size_t bytes = size_of(submitted);
   const uid_t uid = submitted.uid;
   rows_.put(key, uid, bytes, {std::move(submitted)});
+  for (const Submitted& each : dropped_) events.emplace_back(event_of(each, "expired", boot_time_ns()));
+  dropped_.clear();
 }
 
 void Submissions::announced(Key task_key, const std::string& key, uid_t uid, std::uint64_t now_ns) {
   Row* const row = rows_.find(task_key);
-  if (row == nullptr || row->submitted.uid != uid || row->names.size() == kMostAnnouncements) return;
-  if (row->announced_ns == 0) row->announced_ns = now_ns;
-  row->names.push_back({uid, key});
+  if (row == nullptr || row->submitted.uid != uid) return;
+  const auto is_it = [&](const AnnouncementName& name) { return name.key == key; };
+  if (std::any_of(row->names.begin(), row->names.end(), is_it)) {
+    if (row->begun_ns == 0) row->begun_ns = now_ns;
+    return;
+  }
+  if (row->names.size() == kMostAnnouncements) return;
+  row->names.push_back({uid, key, row->submitted.context});
+  if (!rows_.charge(task_key, bytes_of(*row))) row->names.pop_back();
 }
 
 std::optional<std::uint64_t> Submissions::started(const Context& context, std::uint64_t time_ns,
@@ -155,7 +172,15 @@ std::vector<AnnouncementName> Submissions::withdraw(const Withdrawal& withdrawal
     rows_.each([&](Key key, Row& each) {
       if (each.submitted.context->task_key && has_run(each.submitted, withdrawal.key)) queued.push_back(key);
     });
-    for (const Key key : queued) over(key, *rows_.find(key), withdrawal, now_ns, events, names);
+    for (const Key key : queued) {
+      Row& each = *rows_.find(key);
+      // What becomes of a run is not what becomes of a task that has not begun here.
+      const State state = each.submitted.told->state;
+      const std::string outcome = state == State::kStarted  ? withdrawal.outcome
+                                  : state == State::kQueued ? "aborted"
+                                                            : "unknown";
+      over(key, each, {key, outcome, {}}, now_ns, events, names);
+    }
   }
   over(withdrawal.key, *row, withdrawal, now_ns, events, names);
   return names;
@@ -178,8 +203,7 @@ void Submissions::over(Key key, Row& row, const Withdrawal& withdrawal, std::uin
 void Submissions::look(std::uint64_t now_ns, std::vector<Event>& events) {
   rows_.erase_if([&](Key, Row& row) {
     Submitted& submitted = row.submitted;
-    if (submitted.told->state == State::kQueued && row.announced_ns != 0 &&
-        now_ns - row.announced_ns > kElsewhereAfter_ns)
+    if (submitted.told->state == State::kQueued && row.begun_ns != 0 && now_ns - row.begun_ns > kElsewhereAfter_ns)
       tell(submitted, State::kElsewhere, now_ns, events);
     if (now_ns - submitted.submitted_ns < submitted.expires_after_ns) return false;
     events.emplace_back(event_of(submitted, "expired", now_ns));

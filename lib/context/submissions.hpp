@@ -63,16 +63,18 @@ class Submissions {
   static constexpr std::size_t kMostBytes = 64u << 20;
   /// The cause under which is counted what finds no room.
   static constexpr std::string_view kFull = "submissions_full";
-  /// What was announced, and has no process here after so long, runs elsewhere.
+  /// What was announced again, as it began, and has no process here after so long, runs elsewhere.
   static constexpr std::uint64_t kElsewhereAfter_ns = 10'000'000'000;
 
-  explicit Submissions(std::shared_ptr<Accounts> accounts) : rows_(kMostBytes, kFull, std::move(accounts)) {}
+  explicit Submissions(std::shared_ptr<Accounts> accounts)
+      : rows_(kMostBytes, kFull, std::move(accounts),
+              [this](Key, Row& row) { dropped_.push_back(std::move(row.submitted)); }) {}
 
   bool empty() const noexcept { return rows_.empty(); }
   /// Of all, what was told of it last; runs first.
   std::vector<Event> told() const;
   void submit(Submitted submitted, std::vector<Event>& events);
-  /// Its task is about to begin. `task_key`: of the context that it gives.
+  /// Its task is about to begin; again with the same key: it has begun. `task_key`: of the context that it gives.
   void announced(Key task_key, const std::string& key, uid_t uid, std::uint64_t now_ns);
   /// A process of a task has begun. Returns when the task was submitted; absent: it was not.
   std::optional<std::uint64_t> started(const Context& context, std::uint64_t time_ns, std::vector<Event>& events);
@@ -86,14 +88,16 @@ class Submissions {
   using State = ToldOfSubmitted::State;
   struct Row {
     Submitted submitted;
-    std::uint64_t announced_ns = 0;  ///< 0: it was not.
+    std::uint64_t begun_ns = 0;  ///< By its engine's word. 0: it has not.
     std::vector<AnnouncementName> names = {};
   };
 
   static void tell(Submitted& submitted, State state, std::uint64_t time_ns, std::vector<Event>& events);
+  static std::size_t bytes_of(const Row& row);
   void over(Key key, Row& row, const Withdrawal& withdrawal, std::uint64_t now_ns, std::vector<Event>& events,
             std::vector<AnnouncementName>& names);
 
+  std::vector<Submitted> dropped_;  ///< That found no room, and of which no event speaks yet.
   Bounded<Key, Row> rows_;
 };
 

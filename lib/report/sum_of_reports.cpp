@@ -286,6 +286,8 @@ void add_row(ReportRow& row, const ReportRow& more) {
     return;
   }
   row.concurrency = concurrency_of(row, more);
+  // Before the sums, which tell what has run.
+  add_peak(row, more);
   each_row_figure([&]<class T>(const RowFigure<T>& figure) {
     if (figure.together != Together::kSum) return;
     T& value = row.*figure.member;
@@ -297,7 +299,6 @@ void add_row(ReportRow& row, const ReportRow& more) {
       value = sum(value, more.*figure.member);
     }
   });
-  add_peak(row, more);
   row.time = sum(std::move(row.time), more.time);
   if (row.task_ledger && more.task_ledger) {
     add_figures(*row.task_ledger, *more.task_ledger, Unknown::kSpreads);

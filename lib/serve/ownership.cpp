@@ -59,6 +59,8 @@ Owner Ownership::owner_of_living(const Event& event) const {
         using E = std::remove_cvref_t<decltype(body)>;
         if constexpr (std::same_as<E, RunStart> || std::same_as<E, TaskStart>) {
           owner = owner_of_task(*body.context, body.pid, body.start_ns);
+        } else if constexpr (std::same_as<E, TaskSubmit>) {
+          if (body.context->owner_uid) owner = owner_of_user(*body.context->owner_uid);
         } else if constexpr (std::same_as<E, ProcessStart>) {
           owner = owner_of(*body.process);
         }

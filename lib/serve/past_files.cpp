@@ -106,8 +106,13 @@ PastBatch past_batch(const std::filesystem::path& folder, const std::optional<st
     for (PastFile& file : past_files(folder, owner, true))
       if (std::cmp_greater_equal(file.written_ns, since_ns)) files.push_back(std::move(file));
     std::sort(files.begin(), files.end(), is_before);
-    if (files.size() <= PastBatch::kMost) continue;
-    files.resize(PastBatch::kMost);
+    if (files.size() > 2 * PastBatch::kMost) files.resize(2 * PastBatch::kMost);
+  }
+  if (files.size() > PastBatch::kMost) {
+    // The next batch begins behind a time: those of one time stay together, unless they are too many.
+    std::size_t count = PastBatch::kMost;
+    while (count != 0 && files[count - 1].written_ns == files[PastBatch::kMost].written_ns) --count;
+    files.resize(count == 0 ? PastBatch::kMost : count);
     batch.reply.more = true;
   }
   for (PastFile& file : files) {

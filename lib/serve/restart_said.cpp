@@ -454,7 +454,10 @@ void Said::withdrawn(const Withdrawal& withdrawal, const Caller& caller) noexcep
   const std::string line =
       fmt::format("w {} {} {}", to_string(withdrawal.key), caller.uid, to_line(WithdrawRequest{withdrawal}));
   const std::lock_guard lock(state_->mutex);
-  append_of(withdrawal.key, line);
+  // Another's changes nothing.
+  const auto known = state_->submitted.find(withdrawal.key);
+  if (known != state_->submitted.end() && known->second.first == state_->accounts->user_of(caller.uid))
+    append_of(withdrawal.key, line);
 } catch (...) {
   // Likewise.
 }

@@ -25,11 +25,15 @@ std::size_t most_held_open() noexcept {
   return (::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::size_t{limit.rlim_cur} : kUsual) / 2;
 }
 
-/// Numbers where both have one; else in the order of time.
-bool is_before(const RecordingPart& one, const RecordingPart& other) {
-  if (one.repeated != other.repeated) return other.repeated;
-  if (one.number != 0 && other.number != 0 && one.number != other.number) return one.number < other.number;
-  return std::tuple(one.begin_ns, one.part) < std::tuple(other.begin_ns, other.part);
+/// By their numbers where all have one; else in the order of time.
+void sort(std::vector<RecordingPart>& parts) {
+  const bool numbered =
+      std::all_of(parts.begin(), parts.end(), [](const RecordingPart& part) { return part.number != 0; });
+  const auto place = [&](const RecordingPart& part) {
+    return std::tuple(part.repeated, numbered ? part.number : 0, part.begin_ns, part.part);
+  };
+  std::sort(parts.begin(), parts.end(),
+            [&](const RecordingPart& one, const RecordingPart& other) { return place(one) < place(other); });
 }
 
 /// To know its place among others; what it takes to read it comes again when it is read.
@@ -99,7 +103,7 @@ RecordingSeries::RecordingSeries(std::vector<RecordingPart> parts) : parts_(std:
                      "name regular files where there are several",
                      {}});
     }
-    std::sort(parts_.begin(), parts_.end(), is_before);
+    sort(parts_);
     RecordingPart& first = parts_.front();
     if (first.number > 1) first.missing_before = first.number - 1;
   }
@@ -144,7 +148,7 @@ bool RecordingSeries::go_on() {
   RecordingPart& before = parts_[at_];
   RecordingPart& next = parts_[at_ + 1];
   next.missing_from_ns = file_->closed_ns();
-  const bool counted = before.number != 0 && next.number != 0;
+  const bool counted = before.number != 0 && next.number > before.number;
   if (counted) next.missing_before = next.number - before.number - 1;
   const bool knows_end = counted && next.missing_before == 0 && next.previous_frames != 0;
   next.cut_before =

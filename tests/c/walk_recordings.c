@@ -54,7 +54,7 @@ static uint64_t whole(void) {
   tracer_text* text = NULL;
   REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));
   REQUIRE_OK(tracer_recording_why_json(recording, tracer_string_of(""), &text, &error));
-  CHECK(tracer_text_get(text).size > 0);
+  CHECK(tracer_text_get(text).length > 0);
   tracer_text_free(text);
   tracer_recording_free(recording);
   REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));

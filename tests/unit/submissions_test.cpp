@@ -72,6 +72,10 @@ TEST_CASE("what was announced and has no process here runs elsewhere") {
   const Key key = submitted.key();
   const std::uint64_t begin_ns = submitted.submitted_ns;
   table.submissions.submit(std::move(submitted), table.events);
+  table.submissions.announced(key, "d/work/ab", 1000, begin_ns);
+  table.submissions.look(begin_ns + 100 * kSecond, table.events);
+  CHECK(states(table.events) == "submitted ");
+  // Again, as it begins.
   table.submissions.announced(key, "d/work/ab", 1000, begin_ns + kSecond);
   table.submissions.look(begin_ns + 5 * kSecond, table.events);
   CHECK(states(table.events) == "submitted ");
@@ -84,6 +88,46 @@ TEST_CASE("what was announced and has no process here runs elsewhere") {
   CHECK(names[0].key == "d/work/ab");
   CHECK(table.events.back().get_if<TaskSubmit>()->exit_code == 3);
   CHECK(table.submissions.empty());
+}
+
+TEST_CASE("what becomes of a run is not what becomes of its tasks that have not begun") {
+  Table table;
+  Submission run = task("");
+  run.context.step.reset();
+  run.context.task_id.reset();
+  Submitted submitted_run = checked(run, kCaller, KeyOrigin{"boot", "session"}, {});
+  const Key key = submitted_run.key();
+  const std::uint64_t begin_ns = submitted_run.submitted_ns;
+  Submitted waits = checked_task("t1");
+  const Submitted runs = checked_task("t2");
+  table.submissions.submit(std::move(submitted_run), table.events);
+  table.submissions.submit(std::move(waits), table.events);
+  table.submissions.submit(runs, table.events);
+  table.submissions.started(*runs.context, begin_ns + kSecond, table.events);
+  table.events.clear();
+  table.submissions.withdraw({key, "failed", 1}, 1000, begin_ns + 2 * kSecond, table.events);
+  std::string outcomes;
+  for (const Event& event : table.events) {
+    const auto& submit = *event.get_if<TaskSubmit>();
+    outcomes += submit.context->task_id.value_or("run") + ' ' + submit.state + ' ' + *submit.outcome + ';';
+  }
+  CHECK(outcomes.find("t1 withdrawn aborted;") != std::string::npos);
+  CHECK(outcomes.find("t2 withdrawn failed;") != std::string::npos);
+  CHECK(outcomes.find("run withdrawn failed;") != std::string::npos);
+}
+
+TEST_CASE("what finds no room is reported as expired") {
+  Table table;
+  const std::string wide(1000, 'x');
+  bool expired = false;
+  for (int i = 0; i < 45'000 && !expired; ++i) {
+    Submission submission = task("t" + std::to_string(i));
+    submission.requested.container = wide;
+    table.events.clear();
+    table.submissions.submit(checked(submission, kCaller, KeyOrigin{"boot", "session"}, {}), table.events);
+    expired = states(table.events) == "submitted expired ";
+  }
+  CHECK(expired);
 }
 
 TEST_CASE("a task that has started here is over by its own end") {

@@ -101,7 +101,7 @@ const kSeries: [SeriesName, string, (most: number, seconds: number) => string][]
   ["cpu_ns", "CPUs in use", (most, seconds) => `max ${(most / 1e9 / seconds).toFixed(most / 1e9 / seconds < 10 ? 2 : 0)} CPUs`], ["memory_bytes", "memory", (most) => `max ${bytes(Math.round(most))}`],
   ["read_bytes", "read from files", (most, seconds) => `max ${bytes(Math.round(most / seconds))}/s`], ["written_bytes", "written to files", (most, seconds) => `max ${bytes(Math.round(most / seconds))}/s`],
   ["received_bytes", "received", (most, seconds) => `max ${bytes(Math.round(most / seconds))}/s`], ["sent_bytes", "sent", (most, seconds) => `max ${bytes(Math.round(most / seconds))}/s`],
-  ["io_wait_ns", "tasks waiting for disk", (most, seconds) => `max ${(most / 1e9 / seconds).toFixed(1)} at once`], ["tasks", "tasks at once", (most) => `max ${Math.round(most)}`]];
+  ["io_wait_ns", "threads waiting for disk", (most, seconds) => `max ${(most / 1e9 / seconds).toFixed(1)} at once`], ["tasks", "tasks at once", (most) => `max ${Math.round(most)}`]];
 
 export function OverTimeCharts({ over }: { over: OverTime | undefined }): JSX.Element | null {
   const whole = over?.series.filter((each) => each.step === undefined) ?? [];

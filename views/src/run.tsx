@@ -123,7 +123,7 @@ export function RunScreen({ doc, runKey, words, ask }: { doc: Doc; runKey: strin
     {row && <Tiles row={row} />}
     <div class="two"><Attention doc={doc} findings={findings} /><HeldUp doc={doc} run={run} /></div>
     {tasks.length > 0 && doc.hosts.length <= 1 && <Lanes doc={doc} run={run} words={words} filter={filter} />}
-    <div class="many"><Spread tasks={tasks} /><AtOnce doc={doc} run={run} tasks={tasks} /><OverTimeCharts over={overTime} /><Requests doc={doc} tasks={tasks} /></div>
+    <div class="many"><Spread tasks={tasks} />{!overTime?.series.some((each) => each.tasks?.length) && <AtOnce doc={doc} run={run} tasks={tasks} />}<OverTimeCharts over={overTime} /><Requests doc={doc} tasks={tasks} /></div>
     {doc.tools.length > 0 && <Card title="Tools" note="most CPU time first" wide><Table label="Tools" rows={doc.tools} most={15} columns={toolColumns()} /></Card>}
   </>;
 }

@@ -301,8 +301,8 @@ def stopped_by_signals() -> threading.Event:
 
 def price_of_host() -> str | None:
     """USD an hour, as `tracer prices use` has chosen it; None: nobody has."""
-    from ..cost._waste import chosen_path
+    with contextlib.suppress(ImportError, OSError, ValueError, KeyError):
+        from ..cost.shared import chosen_path
 
-    with contextlib.suppress(OSError, ValueError, KeyError):
         return str(json.loads(chosen_path().read_text(encoding="utf-8"))["usd_per_hour"])
     return None
