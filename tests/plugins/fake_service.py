@@ -25,6 +25,7 @@ class FakeService:
         self.tasks, self.findings = tasks or {}, findings or {}
         self.by_owner, self.sees = by_owner, sees
         self.requests = []
+        self.times = []  # When each came.
         self.submitted = {}  # By task_key: the last request.
         self.folder = tempfile.mkdtemp(prefix="tracer-fake-")
         self.path = path or os.path.join(self.folder, "tracer.sock")
@@ -73,6 +74,7 @@ class FakeService:
                 request = json.loads(line)
                 with self._lock:
                     self.requests.append(request)
+                    self.times.append(time.monotonic())
                     count = len(self.requests)
                 if self.dies_after and count > self.dies_after:
                     return self.die()
