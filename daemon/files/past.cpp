@@ -107,8 +107,11 @@ std::optional<PastRun> find_latest(std::vector<PassedFile>& newest_first) {
     if (const auto found = runs.runs(); !found.empty()) latest = found.front();
   }
   if (!latest) return std::nullopt;
+  // The one before it stays: so that nothing is missing before the run.
+  bool has_before = false;
   std::erase_if(newest_first, [&](const PassedFile& file) {
-    return file.about.owner_uid != latest->owner_uid || file.about.written_ns < latest->begin_ns;
+    if (file.about.owner_uid != latest->owner_uid) return true;
+    return file.about.written_ns < latest->begin_ns && std::exchange(has_before, true);
   });
   return latest;
 }

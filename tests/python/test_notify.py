@@ -227,7 +227,7 @@ class OfAService(TempDir):
         place = begin_service(self.folder, self.addCleanup)
         hook = Webhook()
         self.addCleanup(hook.close)
-        process = subprocess.Popen([*NOTIFY, "--on", "error,warning,run-end", "--webhook", hook.url, "--socket", place,
+        process = subprocess.Popen([*NOTIFY, "--on", "error,finding=first_failure,run-end", "--webhook", hook.url, "--socket", place,
                                     "--state", str(self.folder / "sent.json")], stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.kill)
         wait_until(lambda: (self.folder / "sent.json").exists(), "it has looked")

@@ -3067,9 +3067,9 @@ class TaskSubmit(Event):
     provenance: Provenance | None
     """How each field of the context is known."""
     state: str
-    """"submitted"; "started": a process of it has begun here; "started_elsewhere": it was announced 10 s ago, and no
-    process here belongs to it; "ended_elsewhere": it ran, but not here; "withdrawn": it is over, or never ran;
-    "expired": it waited longer than its submission holds."""
+    """"submitted"; "started": a process of it has begun here; "started_elsewhere": it was announced again, as it began,
+    10 s ago, and no process here belongs to it; "ended_elsewhere": it ran, but not here; "withdrawn": it is over, or
+    never ran; "expired": it waited longer than its submission holds."""
     submitted_ns: int
     """When it was submitted first. In nanoseconds."""
     outcome: str | None

@@ -35,7 +35,7 @@ def opened(connection: Any, source: str | os.PathLike[str] | list[str] | Source,
 
     And the macro `prefix` + us: a time of theirs in microseconds of Unix time. Raises RecordingError.
     """
-    source = source if isinstance(source, Source) else read(source)
+    source = source if isinstance(source, Source) else read([*source] if isinstance(source, list) else source)
     made: set[str] = set()
     with ExitStack() as ends:
         def make(name: str) -> None:
