@@ -577,7 +577,6 @@ class OfAService(TempDir):
             session.submit({"engine": "snakemake", "run_id": "r1", "task": "top waits", "task_id": "7"})
         begin = time.monotonic()
         in_terminal([*TOP, "--socket", place], ["q"], until="top waits")
-        # Measured where nothing else runs: 0.9 s. Here others do.
         self.assertLess(time.monotonic() - begin, 15)
 
 
