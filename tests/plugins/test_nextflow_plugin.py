@@ -5,13 +5,11 @@ A JDK 17 and Maven are needed. TRACERD names the real service."""
 
 import contextlib
 import functools
-import json
 import os
 import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,12 +20,11 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/engines"))
 
-import ending  # noqa: E402
 import installed  # noqa: E402
 
 from fake_service import RUN_KEY, FakeService  # noqa: E402
+from real_service import RealService  # noqa: E402
 
-TRACERD = os.path.abspath(os.environ.get("TRACERD", ROOT / "build/dev/tracerd"))
 # A guard against hanging, never a measure.
 DEADLINE_SECONDS = 300
 GIB = 1 << 30
@@ -447,32 +444,14 @@ class WithoutAService(Plugin):
         return output
 
 
-class WithTheRealService(Plugin):
+class WithTheRealService(Plugin, RealService):
     def test_tools_have_the_names_and_requests(self):
-        if os.geteuid() != 0 or not os.access(TRACERD, os.X_OK) or subprocess.run([TRACERD, "check"], capture_output=True, check=False).returncode:
-            self.skipTest("needs root, TRACERD, and the right to trace")
         self.begin_service()
         # The kernel knows the folder by its path without a link.
         (self.folder / "real").mkdir()
         (self.folder / "link").symlink_to("real")
         output = self.run_nextflow("-name", "happy_curie", "-with-trace", "trace.tsv", "-w", "link/work")
         self.check(output)
-
-    def begin_service(self):
-        config = self.folder / "tracerd.toml"
-        config.write_text("schema = 1\n")
-        service = subprocess.Popen([TRACERD, "serve", "--config", config, "--socket", self.socket], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(ending.end, service, signal.SIGINT, 60)
-        wait_until(lambda: self.ask("hello", version=1), "the service")
-
-    def ask(self, name, **keys):
-        with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(OSError):
-            client.settimeout(10)
-            client.connect(self.socket)
-            client.sendall(json.dumps({"request": name, **keys}).encode() + b"\n")
-            return json.loads(client.makefile().readline())
-        return None
 
     def check(self, output):
         self.ask("flush")

@@ -2,27 +2,21 @@
 """The plugin `snakemake --logger tracer` with the service itself: names, attempts and requests of what really ran, here and by
 Slurm, and what waits before it starts."""
 
-import contextlib
-import json
 import os
 import pathlib
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/engines"))
 
-import ending
 import installed
 import slurm_cluster
+from real_service import RealService
 
-TRACERD = os.environ.get("TRACERD", str(ROOT / "build/dev/tracerd"))
 DEADLINE_SECONDS = 200
 
 SNAKEFILE = """
@@ -50,12 +44,10 @@ rule second:
 """
 
 
-class RealService(unittest.TestCase):
+class Snakemake(RealService):
     maxDiff = None
 
     def setUp(self):
-        if os.geteuid() != 0 or not os.access(TRACERD, os.X_OK) or subprocess.run([TRACERD, "check"], capture_output=True, check=False).returncode:
-            self.skipTest("needs root, TRACERD, and the right to trace")
         folder = tempfile.TemporaryDirectory(prefix="tracer-smk-", dir="/tmp")
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
@@ -64,25 +56,6 @@ class RealService(unittest.TestCase):
         self.socket = str(self.folder / "tracer.sock")
         self.states = {}
         self.begin_service()
-
-    def begin_service(self):
-        config = self.folder / "tracerd.toml"
-        config.write_text(f'schema = 1\n[socket]\nadmin_path = "{self.folder}/admin.sock"\n')
-        service = subprocess.Popen([TRACERD, "serve", "--config", config, "--socket", self.socket], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(ending.end, service, signal.SIGINT, 60)
-        until = time.monotonic() + 60
-        while not self.ask("hello", version=1):
-            self.assertLess(time.monotonic(), until, "the service does not answer")
-            time.sleep(0.1)
-
-    def ask(self, name, **keys):
-        with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(OSError, ValueError):
-            client.settimeout(10)
-            client.connect(self.socket)
-            client.sendall(json.dumps({"request": name, **keys}).encode() + b"\n")
-            return json.loads(client.makefile().readline())
-        return None
 
     def rows(self):
         return self.ask("state", rows=["tasks"])["state"]["tasks"]
@@ -123,7 +96,7 @@ class RealService(unittest.TestCase):
                              ("finished", "succeeded", 64_000_000, 300 * 10**9))
 
 
-class Here(RealService):
+class Here(Snakemake):
     def test_names_attempts_requests_and_groups(self):
         run = self.run_snakemake(installed.snakemake()[0], "--cores", "2")
         self.assertEqual(run.returncode, 0, run.stderr)
@@ -146,7 +119,7 @@ class Here(RealService):
                          {"order": 3, "tried": 1, "first": 1, "second": 1})
 
 
-class BySlurm(RealService):
+class BySlurm(Snakemake):
     def test_jobs_that_slurm_runs_have_their_names(self):
         programs = installed.python_engine("snakemake-9-slurm", "snakemake>=9,<10", "snakemake-executor-plugin-slurm",
                                            "snakemake-executor-plugin-slurm-jobstep")
