@@ -24,6 +24,7 @@
 
 #include "base/descriptor_message.hpp"
 #include "process/privileges.hpp"
+#include "serve/past_files.hpp"
 
 namespace tracerd {
 namespace {
@@ -121,9 +122,7 @@ int rotate(Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, A
     answer.error_number = errno;
     return -1;
   }
-  const auto numbered = [&place](std::uint32_t number) {
-    return number == 0 ? place.name : fmt::format("{}.{}", place.name, number);
-  };
+  const auto numbered = [&place](std::uint32_t number) { return tracer::internal::name_of_past(place.name, number); };
   if (keep == Rotation::kKeepAll) keep = first_free(place);
   struct stat oldest {};
   if (::fstatat(place.folder, numbered(keep).c_str(), &oldest, AT_SYMLINK_NOFOLLOW) == 0) answer.removed = 1;
@@ -162,7 +161,7 @@ void serve(int socket, std::vector<Place>& places, std::uint32_t keep, const Rot
     if (request.what == What::kAddOwner) {
       answer.which = static_cast<std::uint32_t>(places.size());
       places.push_back({.folder_name = lasting.folder_of_owners,
-                        .name = Rotation::kNameOfOwners,
+                        .name = tracer::internal::kNameOfPast,
                         .owner = std::to_string(request.which)});
     } else if (request.which >= places.size()) {
       return;
@@ -267,7 +266,7 @@ std::size_t Rotation::add_owner(uid_t uid) {
   // Without a helper, next() says so.
   if (!send(socket_, request) || !receive(socket_, answer, none))
     answer.which = static_cast<std::uint32_t>(names_.size());
-  names_.push_back({.path = fmt::format("{}/{}/{}", folder_of_owners_, uid, kNameOfOwners)});
+  names_.push_back({.path = fmt::format("{}/{}/{}", folder_of_owners_, uid, tracer::internal::kNameOfPast)});
   return answer.which;
 }
 

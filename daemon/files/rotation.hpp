@@ -34,8 +34,6 @@ class Rotation {
     /// For add_owner().
     std::string folder_of_owners = {};
   };
-  /// In the folder of each owner.
-  static constexpr const char* kNameOfOwners = "host.tracer";
 
   /// `keep`: the N; kKeepAll: as many as there are. Absent `user`: the rights of now. To be made while there is one
   /// thread. Throws tracer::Error: kInternal, kPermission, kFileUnwritable.

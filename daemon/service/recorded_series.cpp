@@ -10,6 +10,7 @@
 #include <tracer/error.hpp>
 
 #include "base/clock.hpp"
+#include "serve/past_files.hpp"
 #include "show/printable.hpp"
 #include "stream/recording_of_owner.hpp"
 #include "stream/recording_tail.hpp"
@@ -69,9 +70,9 @@ RecordedSeries::RecordedSeries(const ServeConfig::Recordings& options, Place pla
       whole_until_ns_(tracer::internal::boot_time_ns()) {}
 
 void RecordedSeries::start(std::optional<std::span<const tracer::Event>> left) {
-  for (std::size_t number = 0; position_->number == 0 && number <= options_.files; ++number)
-    *position_ = tracer::internal::last_place(number == 0 ? place_.file : fmt::format("{}.{}", place_.file, number),
-                                              session_.host().session_id);
+  for (std::uint32_t number = 0; position_->number == 0 && number <= options_.files; ++number)
+    *position_ =
+        tracer::internal::last_place(tracer::internal::name_of_past(place_.file, number), session_.host().session_id);
   begin_anew_with(left ? rest_of(*left) : std::vector<tracer::Event>());
 }
 
@@ -87,9 +88,8 @@ std::uint64_t RecordedSeries::dropped() const { return dropped_ + (sink_ ? sink_
 std::vector<tracer::Event> RecordedSeries::rest_of(std::span<const tracer::Event> left) const {
   std::vector<tracer::Event> events(left.begin(), left.end());
   std::vector<tracer::Event> last;
-  for (std::size_t number = 0; !says_where_it_ends(last) && number <= options_.files; ++number) {
-    const auto of_file =
-        tracer::internal::last_events(number == 0 ? place_.file : fmt::format("{}.{}", place_.file, number));
+  for (std::uint32_t number = 0; !says_where_it_ends(last) && number <= options_.files; ++number) {
+    const auto of_file = tracer::internal::last_events(tracer::internal::name_of_past(place_.file, number));
     last.insert(last.end(), of_file.begin(), of_file.end());
   }
   if (last.empty()) return events;

@@ -34,7 +34,7 @@ Disk disk_of(const std::string& file, std::uint32_t older) {
   Disk disk;
   for (std::uint32_t number = 0; number <= older; ++number) {
     struct stat status {};
-    if (::stat((number == 0 ? file : fmt::format("{}.{}", file, number)).c_str(), &status) != 0) continue;
+    if (::stat(tracer::internal::name_of_past(file, number).c_str(), &status) != 0) continue;
     ++disk.files;
     disk.used_bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
   }
@@ -64,7 +64,7 @@ void append_problem(std::string& text, const std::optional<std::string>& problem
 ServeRecordings::ServeRecordings(const ServeConfig::Recordings& options) : options_(options) {
   if (options_.folder.empty()) return;
   std::vector<std::string> files;
-  if (!options_.by_owner) files.push_back((options_.folder / Rotation::kNameOfOwners).string());
+  if (!options_.by_owner) files.push_back((options_.folder / tracer::internal::kNameOfPast).string());
   rotation_ = std::make_shared<Rotation>(std::nullopt, files, options_.files,
                                          Rotation::Lasting{options_.max_age, true, options_.folder.string()});
 }
@@ -88,9 +88,9 @@ std::size_t ServeRecordings::place_of(uid_t owner) {
 }
 
 RecordedSeries& ServeRecordings::add_series(Owner owner) {
-  RecordedSeries::Place place{(options_.folder / Rotation::kNameOfOwners).string(), rotation_, 0, owner};
+  RecordedSeries::Place place{(options_.folder / tracer::internal::kNameOfPast).string(), rotation_, 0, owner};
   if (owner) {
-    place.file = (options_.folder / std::to_string(*owner) / Rotation::kNameOfOwners).string();
+    place.file = (options_.folder / std::to_string(*owner) / tracer::internal::kNameOfPast).string();
     place.which = place_of(*owner);
   }
   return series_.try_emplace(owner, options_, std::move(place), *session_, *server_).first->second;
@@ -202,7 +202,7 @@ std::string ServeRecordings::status() const {
   }
   std::string text = "{\"file\":";
   tracer::internal::append_json_text(
-      text, (options_.folder / (options_.by_owner ? "UID" : "") / Rotation::kNameOfOwners).string());
+      text, (options_.folder / (options_.by_owner ? "UID" : "") / tracer::internal::kNameOfPast).string());
   text += fmt::format(
       ",\"file_bytes\":{},\"files\":{},\"files_there\":{},\"used_bytes\":{},\"removed\":{},\"failures\":{},"
       "\"dropped_events\":{}",

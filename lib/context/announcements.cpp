@@ -199,7 +199,6 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
 void Announcements::remove(const AnnouncementName& name) {
   const auto is_of_it = [&](const Known& known) {
     if (known.uid != name.uid) return false;
-    if (!name.task) return true;
     const Context said = known.context();
     return said.run_id == name.task->run_id && said.task_id == name.task->task_id &&
            said.attempt.value_or(1) == name.task->attempt.value_or(1);

@@ -50,7 +50,7 @@ Context context_in(const std::string& packed);
 struct AnnouncementName {
   uid_t uid = 0;
   std::string key = {};
-  std::shared_ptr<const Context> task = nullptr;  ///< That it spoke of. Null: whatever it speaks of.
+  std::shared_ptr<const Context> task = Process::no_context();  ///< That it spoke of. Never null.
 };
 
 /// The folder by which it was judged whether the caller may announce a work directory. What its path leads to may be

@@ -15,6 +15,7 @@
 
 #include "base/bounded.hpp"
 #include "base/caller.hpp"
+#include "base/context_key.hpp"
 #include "context/announcements.hpp"
 #include "context/keys.hpp"
 
@@ -46,7 +47,7 @@ struct Submitted {
   uid_t uid = 0;
   std::optional<ToldOfSubmitted> told = {};  ///< Absent: nothing yet.
 
-  Key key() const noexcept { return context->task_key ? *context->task_key : *context->run_key; }
+  Key key() const noexcept { return *innermost_key(*context); }
 };
 
 /// `owner`: whose it is, where the session serves several users. Throws Error(kInvalidArgument).

@@ -40,16 +40,16 @@ std::optional<std::uint32_t> place_of(std::string_view name) {
   return parse_number<std::uint32_t>(name.substr(prefix.size() + 1));
 }
 
-std::string name_of(std::uint32_t place) {
-  return place == 0 ? kNameOfPast : std::string(kNameOfPast) + '.' + std::to_string(place);
-}
-
 /// Its place among all, when they are given in batches.
 bool is_before(const PastFile& one, const PastFile& other) {
   return std::pair(one.written_ns, one.owner) < std::pair(other.written_ns, other.owner);
 }
 
 }  // namespace
+
+std::string name_of_past(const std::string& newest, std::uint32_t place) {
+  return place == 0 ? newest : newest + '.' + std::to_string(place);
+}
 
 std::vector<uid_t> past_owners(const std::filesystem::path& folder) {
   std::vector<uid_t> owners;
@@ -76,7 +76,7 @@ std::vector<PastFile> past_files(const std::filesystem::path& folder, uid_t owne
   std::vector<std::pair<dev_t, ino_t>> known;
   for (const std::uint32_t place : places) {
     PastFile file{.owner = owner, .place = place};
-    const std::string name = name_of(place);
+    const std::string name = name_of_past(kNameOfPast, place);
     struct stat status {};
     if (open) {
       file.fd.reset(::openat(::dirfd(own.get()), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

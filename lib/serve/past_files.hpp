@@ -17,6 +17,8 @@
 namespace tracer::internal {
 
 inline constexpr const char* kNameOfPast = "host.tracer";
+/// Of a file that so many newer ones have replaced: "host.tracer.2" of `newest`; 0: that one itself.
+std::string name_of_past(const std::string& newest, std::uint32_t place);
 
 struct PastFile {
   uid_t owner = 0;

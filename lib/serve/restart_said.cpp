@@ -18,6 +18,7 @@
 
 #include <tracer/error.hpp>
 
+#include "base/context_key.hpp"
 #include "base/clock.hpp"
 #include "base/fair_room.hpp"
 #include "base/number.hpp"
@@ -463,8 +464,7 @@ void Said::withdrawn(const Withdrawal& withdrawal, const Caller& caller) noexcep
 }
 
 void Said::told(const TaskSubmit& submit) noexcept try {
-  const Context& context = *submit.context;
-  const auto key = context.task_key ? context.task_key : context.run_key;
+  const auto& key = innermost_key(*submit.context);
   if (!key) return;
   const std::string line =
       fmt::format("d {} {} {} {}\n", to_string(*key), submit.state, submit.time_ns, submit.submitted_ns);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/context_key.hpp"
 #include "base/most_processes.hpp"
 #include "base/sums.hpp"
 
@@ -54,7 +55,7 @@ std::optional<std::string> main_disk_wait_device(const E& event) {
 }  // namespace
 
 std::uint64_t work_key(const Context& context) noexcept {
-  const auto& key = context.task_key ? context.task_key : context.run_key;
+  const auto& key = innermost_key(context);
   return key ? static_cast<std::uint64_t>(*key) : 0;
 }
 

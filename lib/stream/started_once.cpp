@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/context_key.hpp"
+
 namespace tracer::internal {
 namespace {
 
@@ -46,7 +48,7 @@ bool StartedOnce::take(const Event& event) {
 
 /// A file begins with what was told last of all that is submitted.
 bool StartedOnce::submits(const TaskSubmit& submit) {
-  const auto key = submit.context->task_key ? submit.context->task_key : submit.context->run_key;
+  const auto& key = innermost_key(*submit.context);
   if (!key) return true;
   if (submit.state == "submitted" || submit.state == "started" || submit.state == "started_elsewhere") {
     std::string said = submit.state + std::to_string(submit.time_ns);

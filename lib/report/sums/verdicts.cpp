@@ -8,6 +8,7 @@
 
 #include <tracer/summary.hpp>
 
+#include "base/context_key.hpp"
 #include "base/end_words.hpp"
 #include "base/quantities.hpp"
 #include "context/attempts.hpp"
@@ -132,11 +133,10 @@ std::string Verdicts::text(const std::vector<Finding>& findings) const {
   put_tasks(out, succeeded == runs_.size());
   std::set<Key> silent;
   for (const Finding& finding : findings) {
-    const Context& context = *finding.context;
     const bool is_failure = finding.subject == "process" && finding.severity != "note" &&
                             std::any_of(finding.evidence.begin(), finding.evidence.end(),
                                         [](const Evidence& each) { return each.name == "how"; });
-    const auto key = context.task_key ? context.task_key : context.run_key;
+    const auto& key = innermost_key(*finding.context);
     const auto end = key ? ended_well_.find(*key) : ended_well_.end();
     if (is_failure && end != ended_well_.end() && end->second) silent.insert(*key);
   }
