@@ -126,6 +126,6 @@ export function RunScreen({ doc, runKey, words, ask }: { doc: Doc; runKey: strin
     {tasks.length > 0 && doc.hosts.length <= 1 && <Lanes doc={doc} run={run} words={words} filter={filter} />}
     <div class="many"><Spread tasks={tasks} />{!overTime?.series.some((each) => each.tasks?.length) && <AtOnce doc={doc} run={run} tasks={tasks} />}<OverTimeCharts over={overTime} /><Requests doc={doc} tasks={tasks} /></div>
     {doc.tools.length > 0 && <Card title="Tools" note="most CPU time first" wide><Table label="Tools" rows={doc.tools} most={15} columns={toolColumns()} /></Card>}
-    {!tasks.length && <Processes doc={doc} processes={doc.held?.[run?.run_key ?? ""]?.processes ?? doc.processes} />}
+    {!tasks.length && <Processes doc={doc} processes={doc.held ? Object.entries(doc.held).flatMap(([key, held]) => (!run || key === run.run_key ? held.processes ?? [] : [])) : doc.processes} />}
   </>;
 }
