@@ -81,7 +81,9 @@ class LogPrinter {
     out_ += text_.take();
     write();
   }
-  void write() { write_text(STDOUT_FILENO, std::exchange(out_, {}), "standard output", [] { return true; }); }
+  void write() {
+    write_text(STDOUT_FILENO, std::exchange(out_, {}), "standard output", [] { return true; });
+  }
   bool ended() const noexcept { return ended_; }
 
  private:
@@ -133,12 +135,12 @@ tracer::RecordingReader open_run(AskedWords& words) {
                          problem.fix, problem.detail});
   }
   if (!run->is_named && !words.files.empty())
-    throw tracer::Error({tracer::ErrorCode::kInvalidArgument,
-                         0,
-                         fmt::format("there is no recording '{0}', and no run of yours is called so",
-                                     printable(name, kMostNameSaid)),
-                         "'tracerd runs' lists your runs",
-                         {}});
+    throw tracer::Error(
+        {tracer::ErrorCode::kInvalidArgument,
+         0,
+         fmt::format("there is no recording '{0}', and no run of yours is called so", printable(name, kMostNameSaid)),
+         "'tracerd runs' lists your runs",
+         {}});
   // A word alone is a task of the latest run, unless a run is called so.
   words.files.clear();
   if (run->is_named && words.asked == name) words.asked.reset();
@@ -149,8 +151,8 @@ tracer::RecordingReader open_run(AskedWords& words) {
 bool names_run(const AskedWords& words) {
   if (words.files.empty()) return words.asked.has_value();
   const std::string& name = words.files.front();
-  return words.files.size() == 1 && name != "-" && name.find('/') == std::string::npos &&
-         !name.ends_with(".tracer") && !std::filesystem::exists(name);
+  return words.files.size() == 1 && name != "-" && name.find('/') == std::string::npos && !name.ends_with(".tracer") &&
+         !std::filesystem::exists(name);
 }
 
 void read_file(tracer::RecordingReader& reader, LogPrinter& printer, bool follow) {
@@ -183,11 +185,12 @@ int log_command(const Options& options) {
   AskedWords words = asked_words(options.files);
   if (options.follow && (words.files.empty() || names_run(words))) {
     if (words.files.size() + (words.asked ? 1 : 0) > 1)
-      throw tracer::Error({tracer::ErrorCode::kContradiction,
-                           0,
-                           "-f follows what the service traces from now on, or a file that is being written: not a past run",
-                           "name a task or run alone, or a file",
-                           {}});
+      throw tracer::Error(
+          {tracer::ErrorCode::kContradiction,
+           0,
+           "-f follows what the service traces from now on, or a file that is being written: not a past run",
+           "name a task or run alone, or a file",
+           {}});
     AskedWork asked(words.files.empty() ? words.asked.value_or("") : words.files.front());
     return follow_service(options, asked);
   }

@@ -12,7 +12,9 @@ namespace {
 constexpr std::string_view kWordBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
 bool is_word_in(std::string_view word, std::string_view name) {
-  const auto goes_on = [&](std::size_t at) { return at < name.size() && kWordBytes.find(name[at]) != std::string_view::npos; };
+  const auto goes_on = [&](std::size_t at) {
+    return at < name.size() && kWordBytes.find(name[at]) != std::string_view::npos;
+  };
   for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1))
     if ((at == 0 || !goes_on(at - 1)) && !goes_on(at + word.size())) return true;
   return false;

@@ -102,7 +102,9 @@ std::string container_text(const std::optional<std::string>& name, const Cgroup&
   return of.empty() ? text : fmt::format("{} ({})", text, of);
 }
 
-bool is_short(const ProcessExit& exit) { return exit.end_ns - std::min(exit.begin_ns, exit.end_ns) < LogText::kHeld_ns; }
+bool is_short(const ProcessExit& exit) {
+  return exit.end_ns - std::min(exit.begin_ns, exit.end_ns) < LogText::kHeld_ns;
+}
 
 void keep_most(std::vector<std::pair<std::uint64_t, std::string>>& list, std::uint64_t& more, std::uint64_t bytes,
                std::string text, std::size_t most) {
@@ -157,8 +159,8 @@ void LogText::write(const Line& line) {
   if (line.count > 1)
     what = fmt::format("ended    {} x {}: {}{}", line.count, line.tool, line.end,
                        line.cpu_ns ? fmt::format(", {} CPU together", format_duration(*line.cpu_ns)) : "");
-  const std::string text = fmt::format("{}  {}{:{}}  {}", local_time(line.time_ns + wall_offset_ns_), name, "", pad,
-                                       printable(what));
+  const std::string text =
+      fmt::format("{}  {}{:{}}  {}", local_time(line.time_ns + wall_offset_ns_), name, "", pad, printable(what));
   ready_ += columns_ ? printable(text, *columns_ - 1) : text;
   ready_ += '\n';
 }
@@ -168,8 +170,7 @@ void LogText::saw(const RunStart& start) {
 }
 
 void LogText::saw(const RunFinish& finish) {
-  std::string text =
-      fmt::format("ended    run {}: {}", name_of_scope(*finish.context, true), finish_text(finish));
+  std::string text = fmt::format("ended    run {}: {}", name_of_scope(*finish.context, true), finish_text(finish));
   if (finish.tasks != 0) text += ", " + format_count(finish.tasks, "task", "tasks");
   if (finish.failed_tasks != 0) text += fmt::format(", {} of them failed", finish.failed_tasks);
   hold(finish.time_ns, *finish.context, std::move(text));
@@ -184,8 +185,8 @@ void LogText::saw(const TaskSubmit& submit) {
   std::string text = submit.state == "submitted"           ? "queued   " + task
                      : submit.state == "started_elsewhere" ? fmt::format("started  {}, not here", task)
                      : submit.state == "ended_elsewhere"   ? fmt::format("ended    {}, not here: {}", task, outcome)
-                     : submit.state == "withdrawn"         ? fmt::format("ended    {}, not seen here: {}", task, outcome)
-                                                           : fmt::format("{}  {}", submit.state, task);
+                     : submit.state == "withdrawn" ? fmt::format("ended    {}, by its engine's word: {}", task, outcome)
+                                                   : fmt::format("{}  {}", submit.state, task);
   hold(submit.time_ns, *submit.context, std::move(text));
 }
 
@@ -258,12 +259,11 @@ void LogText::saw(const ProcessExit& exit) {
   }
   const auto memory =
       first_known(account.peak_rss_bytes, account.peak_rss_at_least_bytes, account.peak_rss_at_most_bytes);
-  Line& line =
-      hold(exit.time_ns, *process.context,
-           fmt::format("ended    {} (pid {}): {}, took {}{}{}{}", exit.tool(), process.pid, end,
-                       format_duration(exit.end_ns - std::min(exit.begin_ns, exit.end_ns)),
-                       part(first_known(account.cpu_ns, account.cpu_at_least_ns, {}), format_duration, " CPU"),
-                       part(memory, format_bytes, ""), files_text(process)));
+  Line& line = hold(exit.time_ns, *process.context,
+                    fmt::format("ended    {} (pid {}): {}, took {}{}{}{}", exit.tool(), process.pid, end,
+                                format_duration(exit.end_ns - std::min(exit.begin_ns, exit.end_ns)),
+                                part(first_known(account.cpu_ns, account.cpu_at_least_ns, {}), format_duration, " CPU"),
+                                part(memory, format_bytes, ""), files_text(process)));
   line.alike = std::move(alike);
   line.tool = exit.tool();
   line.end = end;
@@ -276,9 +276,9 @@ void LogText::saw(const ContainerStart& start) {
 }
 
 void LogText::saw(const ContainerFinish& finish) {
-  std::string text = fmt::format("ended    {}: {}",
-                                 container_text(finish.name, *finish.process->cgroup, finish.runtime, finish.image),
-                                 format_count(finish.processes, "process", "processes"));
+  std::string text =
+      fmt::format("ended    {}: {}", container_text(finish.name, *finish.process->cgroup, finish.runtime, finish.image),
+                  format_count(finish.processes, "process", "processes"));
   if (finish.peak_bytes) text += fmt::format(", {}", format_bytes(*finish.peak_bytes));
   if (finish.oom_kills.value_or(0) != 0) text += fmt::format(", {} of them out of memory", *finish.oom_kills);
   hold(finish.time_ns, *finish.process->context, std::move(text));
@@ -291,7 +291,8 @@ void LogText::saw(const Finding& finding) {
 }
 
 void LogText::saw(const Loss& loss) {
-  hold(loss.time_ns, Context{}, fmt::format("lost     {} ({})", format_count(loss.count, "event", "events"), loss.cause));
+  hold(loss.time_ns, Context{},
+       fmt::format("lost     {} ({})", format_count(loss.count, "event", "events"), loss.cause));
 }
 
 }  // namespace tracer::internal

@@ -42,7 +42,7 @@ class LogText {
   struct Line {
     std::uint64_t time_ns = 0;
     std::string name;
-    std::string what;  ///< Empty: it is left out.
+    std::string what;        ///< Empty: it is left out.
     ProcessId starts = {};   ///< Of a start.
     std::string alike = {};  ///< Of an end that others may join: their task, tool and end.
     std::string tool = {};   ///< Likewise, as what follows.

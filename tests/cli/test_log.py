@@ -11,7 +11,7 @@ import time
 import support
 from support import DEADLINE_SECONDS, TRACERD, Terminal, of_kind, parse_lines, text_of, wait_until
 from test_own_past import PastCase
-from test_serve import ALICE, BOB
+from test_serve import ALICE, BOB, become
 
 LINE = re.compile(r"(?P<time>[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d\.\d{3})  (?P<name>.*?) +(?P<verb>started|ended|queued|finding|lost) +"
                   r"(?P<what>.*)")
@@ -233,6 +233,43 @@ class OfTheService(PastCase):
             self.assertEqual(result.returncode, 1, words)
             self.assertIn("bobs", result.stderr)
             self.assertEqual(result.stdout, "")
+
+    def test_tasks_that_are_queued_and_tried_again(self):
+        self.serve_past()
+        path, _ = self.follow(ALICE)
+
+        def begun():
+            self.run_as(ALICE, "/bin/sh", "-c", "exit 9")
+            return "exit 9" in text_of(path)
+        wait_until(begun, "it follows")
+        run = {"engine": "planner", "run_id": "r1", "pipeline": "plan", "run": "first"}
+
+        def ask(request, **keys):
+            reply = self.client(ALICE).ask(request, **keys)
+            self.assertTrue(reply["ok"], reply)
+            return reply
+
+        for attempt, outcome in ((1, "failed"), (2, "succeeded")):
+            context = run | {"step": "align", "task": "align (1)", "task_id": "t1", "attempt": attempt}
+            key = ask("submit", context=context)["task_key"]
+            time.sleep(0.3)
+            folder = self.path(f"work-{attempt}")
+            os.mkdir(folder, 0o777)
+            os.chown(folder, ALICE, ALICE)
+            ask("announce", key={"work_dir": folder}, context=context)
+            subprocess.run(["sh", "-c", f"sleep 0.2; exit {2 - attempt}"], cwd=folder, preexec_fn=lambda: become(ALICE), check=False)
+            ask("withdraw", task_key=key, state=outcome)
+        wait_until(lambda: "engine's word: succeeded" in text_of(path), "the second attempt is over")
+        told = [(verb, what) for name, verb, what in lines_of(text_of(path)) if name.startswith("align (1)") and "(pid" not in what]
+        pattern = [("queued", "task"), ("started", "task, after .* in the queue"), ("ended", "task: exit 1, .*"),
+                   ("ended", "task, by its engine's word: failed"), ("queued", r"attempt 2 of align \(1\)"),
+                   ("started", r"attempt 2 of align \(1\), after .* in the queue"), ("ended", r"attempt 2 of align \(1\): exit 0, .*"),
+                   ("ended", r"attempt 2 of align \(1\), by its engine's word: succeeded")]
+        told = [(verb, what) for verb, what in told if verb != "finding"]
+        self.assertEqual(len(told), len(pattern), told)
+        for (verb, what), (its_verb, text) in zip(told, pattern):
+            self.assertEqual(verb, its_verb, told)
+            self.assertRegex(what, f"^{text}$")
 
     def follow(self, uid, *words):
         """What it writes to."""
