@@ -26,6 +26,7 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "dump"    ? "[--explain] FILE ..."
                         : name == "export"  ? "[--trace FILE] [--benchmark FOLDER] FILE ..."
                         : name == "explain" ? "PID"
+                        : name == "setup"   ? "[--capabilities] [--dry-run] [--undo]"
                         : name == "check"   ? "[--json] [--rules FILE]"
                         : name == "report"  ? "[--by ROWS | --json | --html] [FILE ...]"
                         : name == "compare" ? "[--json] A B | run:KEY run:KEY"
@@ -54,8 +55,8 @@ constexpr const char* kDescription =
     "Reports which programs ran and what each consumed, from the Linux kernel's own "
     "accounting.";
 constexpr const char* kFooter = R"(
-'tracerd COMMAND --help' explains each command. Tracing needs root (sudo), or CAP_BPF and CAP_PERFMON, and Linux 5.10 or
-later with BTF; 'tracerd check' reports what this machine has.
+'tracerd COMMAND --help' explains each command. Tracing needs root (sudo), or what
+'tracerd setup' sets up once, and Linux 5.10 or later with BTF; 'tracerd check' reports what this machine has.
 )";
 
 constexpr const char* kRunDescription = R"(Trace a command and everything it starts.
@@ -159,6 +160,14 @@ constexpr const char* kExplainDescription = R"(Explain which run and task a livi
 
 Reads the process and its ancestors in /proc, and prints each field of its context with the rule that gives it and the
 condition of that rule. It does not know labels and announcements of a session: see 'tracerd dump --explain'.)";
+
+constexpr const char* kSetupDescription = R"(Let users trace without sudo, once and for all.
+
+Where systemd runs, installs and starts the service, which traces for every user their own processes. Elsewhere, or with
+--capabilities, puts a copy of this program into /usr/local/bin that members of the group tracers may trace with, and
+makes you one. Asks sudo once, and prints each command that changes something before it runs it. The copy is needed as
+a tracerd in a home, of pip or conda loses its capabilities with each upgrade, and never has any on NFS and nosuid mounts.
+Run it again to upgrade the copy.)";
 
 constexpr const char* kCheckDescription = R"(Report what this machine allows.
 
@@ -335,6 +344,10 @@ std::unique_ptr<CLI::App> make_app() {
   CLI::App& check = *app->add_subcommand("check", kCheckDescription);
   add_flag(check, "--json", "Print one JSON object");
   add(check, "--rules", "FILE", "Check a file of rules for engines");
+  CLI::App& setup = *app->add_subcommand("setup", kSetupDescription);
+  add_flag(setup, "--capabilities", "No service, even where systemd runs");
+  add_flag(setup, "--dry-run", "Print what would be done, and change nothing");
+  add_flag(setup, "--undo", "Remove what it has set up; configuration and recordings stay");
   // Last: a subcommand begins with the footer that there is.
   app->footer(kFooter);
   for (CLI::App* each : app->get_subcommands({})) each->group("Commands");

@@ -266,6 +266,9 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.config = value_of(app, "--config");
   options.socket = value_of(app, "--socket");
   options.check_only = has_flag(app, "--check");
+  options.capabilities = has_flag(app, "--capabilities");
+  options.dry_run = has_flag(app, "--dry-run");
+  options.undo = has_flag(app, "--undo");
   options.prune = prune_of(app);
   options.delete_history = has_flag(app, "--delete");
   if (options.prune && options.delete_history)
@@ -310,12 +313,13 @@ Options::Command command_of(const std::string& name) {
   if (name == "serve") return Options::Command::kServe;
   if (name == "status") return Options::Command::kStatus;
   if (name == "explain") return Options::Command::kExplain;
+  if (name == "setup") return Options::Command::kSetup;
   return Options::Command::kCheck;
 }
 
 constexpr const char* kNoCommand =
     "a command is missing: run, watch, task, runs, report, why, log, compare, history, files, lineage, dump, export, "
-    "explain, serve, status or check";
+    "explain, serve, status, check or setup";
 
 /// What CLI11 found wrong, in words of ours.
 [[noreturn]] void refuse(const CLI::ParseError& error, const CLI::App* sub) {

@@ -31,6 +31,7 @@ struct Options {
     kDump,
     kExport,
     kExplain,
+    kSetup,
     kCheck,
     kReport,
     kWhy,
@@ -85,6 +86,9 @@ struct Options {
   std::optional<std::uint64_t> input_bytes;
   std::optional<std::string> config;  ///< Of serve.
   std::optional<std::string> socket;  ///< Of serve and status: another than the configured one.
+  bool capabilities = false;          ///< Of setup: no service, even where systemd runs.
+  bool dry_run = false;               ///< Of setup.
+  bool undo = false;                  ///< Of setup.
   bool check_only = false;            ///< Of serve: the configuration is checked, and nothing else happens.
   std::vector<std::string>
       files;  ///< Recordings; of compare also run:KEY; of why and log, the last may be what is asked.

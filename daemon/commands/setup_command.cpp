@@ -19,7 +19,6 @@
 
 #include <tracer/error.hpp>
 
-#include "base/number.hpp"
 #include "commands/commands.hpp"
 #include "files/packaged_files.hpp"
 #include "process/copy_with_rights.hpp"
@@ -27,6 +26,7 @@
 #include "show/printable.hpp"
 
 namespace tracerd {
+using tracer::internal::packaged_file;
 using tracer::internal::printable;
 namespace {
 
@@ -169,11 +169,11 @@ void carry_out(const Step& step) {
   const int status = status_of(step.words);
   if (status == 0 || step.may_fail) return;
   const std::string& program = step.words.front();
-  const char* fix = status != 127             ? "see its message above; what was done before stays: tracerd setup --undo"
-                    : program == "setcap"     ? "install it: apt-get install libcap2-bin, or dnf install libcap"
-                    : program == "groupadd" ||
-                        program == "usermod" ? "install it: apt-get install passwd, or dnf install shadow-utils"
-                                              : "install it, or set PATH";
+  const char* fix = status != 127         ? "see its message above; what was done before stays: tracerd setup --undo"
+                    : program == "setcap" ? "install it: apt-get install libcap2-bin, or dnf install libcap"
+                    : program == "groupadd" || program == "usermod"
+                        ? "install it: apt-get install passwd, or dnf install shadow-utils"
+                        : "install it, or set PATH";
   fail(0, status == 127 ? program + " is missing" : fmt::format("{} failed with status {}", program, status), fix);
 }
 
@@ -228,9 +228,7 @@ int setup_command(const Options& options) {
   const bool by_service = has_systemd() && !options.capabilities;
   const bool is_root = ::geteuid() == 0;
   const auto user = is_root ? calling_user() : std::optional<std::string>();
-  const Plan plan = options.undo  ? plan_of_undo()
-                    : by_service ? plan_of_service()
-                                 : plan_of_capabilities(user);
+  const Plan plan = options.undo ? plan_of_undo() : by_service ? plan_of_service() : plan_of_capabilities(user);
   if (options.dry_run) {
     for (const Step& step : plan.steps) fmt::print("{}", line_of(step));
     return 0;

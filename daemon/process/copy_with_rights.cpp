@@ -5,6 +5,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <string_view>
+
 #include <tracer/check.hpp>
 #include <tracer/error.hpp>
 #include <tracer/source.hpp>
@@ -28,6 +31,21 @@ bool is_this_one() {
 }
 
 }  // namespace
+
+std::optional<std::string> version_of_copy() {
+  if (!is_to_be_trusted() || ::access(kCopyWithRights, X_OK) != 0) return std::nullopt;
+  const std::string command = std::string(kCopyWithRights) + " --version";
+  std::FILE* const output = ::popen(command.c_str(), "re");
+  if (output == nullptr) return std::nullopt;
+  char line[128] = {};
+  const bool is_read = std::fgets(line, sizeof line, output) != nullptr;
+  ::pclose(output);
+  std::string_view text(line);
+  constexpr std::string_view kName = "tracerd ";
+  if (!is_read || !text.starts_with(kName)) return std::nullopt;
+  text.remove_prefix(kName.size());
+  return std::string(text.substr(0, text.find('\n')));
+}
 
 void become_copy_with_rights(char** argv) {
   if (::geteuid() == 0 || !is_to_be_trusted() || ::access(kCopyWithRights, X_OK) != 0 || is_this_one()) return;

@@ -47,9 +47,8 @@ void put_held(JsonBuilder& json, const std::vector<ListedProcess>& processes) {
   for (const ListedProcess& each : processes) by_key[each.in].push_back(&each);
   json.object("held", [&] {
     for (const auto& [key, all] : by_key)
-      json.object(key ? to_string(*key) : "", [&] {
-        json.list("processes", all, [&](const ListedProcess* each) { put_listed(json, *each); });
-      });
+      json.object(key ? to_string(*key) : "",
+                  [&] { json.list("processes", all, [&](const ListedProcess* each) { put_listed(json, *each); }); });
   });
 }
 
@@ -63,7 +62,8 @@ std::string document_of(const DetailedReport& detailed, const std::string& title
     json.list("hosts", detailed.hosts, [&](const HostInfo& host) { put_host(json, host); });
     if (!is_whole) return;
     if (!detailed.over_time.rows.empty())
-      json.put_text("over_time", to_json(detailed.over_time, detailed.hosts.empty() ? HostInfo{} : detailed.hosts.front()));
+      json.put_text("over_time",
+                    to_json(detailed.over_time, detailed.hosts.empty() ? HostInfo{} : detailed.hosts.front()));
     put_held(json, detailed.processes);
   });
   std::string document = to_json(detailed.report);
