@@ -259,7 +259,7 @@ class OfTheService(PastCase):
             ask("announce", key={"work_dir": folder}, context=context)
             subprocess.run(["sh", "-c", f"sleep 0.2; exit {2 - attempt}"], cwd=folder, preexec_fn=lambda: become(ALICE), check=False)
             ask("withdraw", task_key=key, state=outcome)
-        wait_until(lambda: "engine's word: succeeded" in text_of(path), "the second attempt is over")
+            wait_until(lambda: f"engine's word: {outcome}" in text_of(path), "the attempt is over")
         told = [(verb, what) for name, verb, what in lines_of(text_of(path)) if name.startswith("align (1)") and "(pid" not in what]
         pattern = [("queued", "task"), ("started", "task, after .* in the queue"), ("ended", "task: exit 1, .*"),
                    ("ended", "task, by its engine's word: failed"), ("queued", r"attempt 2 of align \(1\)"),
