@@ -2,6 +2,7 @@
 """`tracer ui`: who is refused, what its HTTP API answers, and the page while things change."""
 
 import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -14,11 +15,12 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import pages
 from browser import CHROMIUM, Browser
-from support import TRACERD, TempDir, run_python, wait_until
+from support import TRACERD, TempDir, begin_service, run_python, wait_until
 
 try:
     import starlette  # noqa: F401
@@ -223,6 +225,59 @@ class Api(Serving):
                 client.request("GET", "/api/v1/changes", headers={"Cookie": f"tracer-x={TOKEN}"})
                 client.getresponse().readline()
             self.assertEqual(self.status("/api/v1/changes"), 503)
+
+
+class Answers(unittest.TestCase):
+    """For which recordings are read: at most a twentieth of the time."""
+
+    def setUp(self):
+        from tracer.view import _asked
+
+        self.reads, self.took, self.now = [], 0.0, 1000.0
+        self.asked = _asked.Asked(self.read)
+        clock = unittest.mock.patch.object(_asked, "time", unittest.mock.Mock(monotonic=lambda: self.now))
+        clock.start()
+        self.addCleanup(clock.stop)
+
+    def read(self, name, key):
+        self.reads.append((name, key))
+        self.now += self.took
+        return {"of": key}
+
+    def test_how_often(self):
+        for took, most in ((0.001, 13), (3.0, 2), (60.0, 1)):
+            self.reads, self.took = [], took
+            self.asked.answer("why", str(took))
+            until = self.now + 60
+            while self.now < until:
+                self.assertEqual(self.asked.answer("why", str(took)), {"of": str(took)})
+                self.now += 1
+            self.assertLessEqual(len(self.reads), most)
+
+    def test_kept_while_it_is_shown(self):
+        for key in range(20):
+            self.asked.answer("why", str(key))
+        self.assertEqual(len(self.asked._kept), 8)
+        self.now += 61
+        self.asked.answer("why", "20")
+        self.assertEqual(list(self.asked._kept), [("why", "20")])
+
+    def test_a_view_does_not_wait(self):
+        from tracer.view._asked import Asked
+
+        go_on, reads = threading.Event(), []
+
+        def read(name, key):
+            reads.append(key)
+            go_on.wait(10)
+            return {"of": key}
+
+        asked = Asked(read)
+        self.assertIsNone(asked.soon("why", "a"))
+        self.assertIsNone(asked.soon("why", "b"))
+        go_on.set()
+        wait_until(lambda: asked.soon("why", "a") == {"of": "a"}, "the answer")
+        self.assertEqual(reads, ["a"])
 
 
 class BelowAPath(Serving):
@@ -462,6 +517,87 @@ class Command(TempDir):
         work("second")
         browser.run("location.hash = '#/runs'")
         wait_until(lambda: "work second" in texts() and "live" in browser.run("document.querySelector('header').innerText"), "the service is back")
+
+    @unittest.skipUnless(uvicorn, "there is no uvicorn")
+    def test_why_and_over_time_of_what_lives(self):
+        """By what the service records: the same as of the recording, read afterwards; and nothing, if it records nothing."""
+        import tracer
+
+        if not tracer.check():
+            self.skipTest("needs the right to trace")
+        recordings, lock = self.folder / "recordings", self.folder / "lock"
+        recordings.mkdir()
+        place = begin_service(self.folder, self.addCleanup, f'[recordings]\nfolder = "{recordings}"\nby_owner = true\n')
+        port, token = re.search(r":(\d+)/\?token=(.*)", self.begin(place, "--port", "0")[1]).groups()
+        # As the page's own cookie; its place names it.
+        cookie = f"tracer-{hashlib.sha256(port.encode()).hexdigest()[:12]}={token}"
+
+        def get(path):
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)) as client:
+                client.request("GET", f"/api/v1/{path}", headers={"Cookie": cookie})
+                reply = client.getresponse()
+                return reply.status, json.loads(reply.read())
+
+        self.assertEqual(get("sources")[1]["sources"][0]["says"], ["over_time", "why"])
+        session = tracer.connect(place)
+        self.addCleanup(session.close)
+        workers = {}
+        for name, command in (("holds", ["flock", lock, "sleep", "9"]), ("waits", ["flock", lock, "true"]), ("sleeps", ["sleep", "9"]),
+                              ("writes", ["dd", "if=/dev/zero", f"of={self.folder}/written", "bs=4k", "count=500", "oflag=dsync", "status=none"])):
+            workers[name] = subprocess.Popen(command)
+            self.addCleanup(workers[name].wait)
+            self.addCleanup(workers[name].kill)
+            if name == "holds":
+                wait_until(lock.exists, "the lock")
+                time.sleep(0.2)
+            session.announce(pid=workers[name].pid, context={"engine": "snakemake", "pipeline": "work", "run": "one", "run_id": "1", "step": "align",
+                                                             "task": name, "task_id": name})
+
+        def keys():
+            return {row["task"]: row["task_key"] for row in session.state(None, ["tasks"])["tasks"] if "task" in row}
+
+        wait_until(lambda: len(keys()) == 4, "the tasks")
+        of, run = keys(), session.state(None, ["runs"])["runs"][0]["run_key"]
+        # While it lives, a few seconds late.
+        wait_until(lambda: get(f"why/{of['waits']}")[0] == 200, "an answer")
+        wait_until(lambda: get(f"over_time/{run}")[0] == 200, "an answer")
+        self.assertIsNone(workers["holds"].poll())
+        self.assertNotIn("end_ns", get(f"why/{of['waits']}")[1])
+        self.assertEqual(get("why/00000000000000ff")[0], 404)
+        self.assertEqual(get("over_time/x")[0], 400)
+        for each in workers.values():
+            each.wait()
+        wait_until(lambda: all("time" in get(f"why/{key}")[1] for key in of.values()), "their ends", 60)
+        wait_until(lambda: get(f"over_time/{run}")[1] == session.over_time(run), "the last of it", 60)
+        (recording,) = tracer.past(socket=place)
+        for name, cause in (("waits", "lock"), ("sleeps", "sleep"), ("holds", "sleep"), ("writes", "disk")):
+            live, after = get(f"why/{of[name]}")[1], recording.why(of[name])
+            self.assertEqual(live, after)
+            self.assertEqual(live, session.why(of[name]))
+            self.assertIn(cause, [each["cause"] for each in live["time"]])
+            self.assertGreater(live["time"][0]["share"], 0.9 if name != "writes" else 0)
+            self.assertEqual(live["written_bytes"], 500 * 4096 if name == "writes" else 0)
+        self.assertEqual([each["name"] for each in get(f"why/{of['waits']}")[1]["waits_for"]], ["align holds"])
+        self.assertEqual(get(f"over_time/{run}")[1], recording.over_time(run))
+        self.assertIn(run, json.dumps(session.why()))
+
+    @unittest.skipUnless(uvicorn, "there is no uvicorn")
+    def test_a_service_that_records_nothing(self):
+        import tracer
+        from tracer.view._documents import Shown
+        from tracer.view._model import Service
+
+        if not tracer.check():
+            self.skipTest("needs the right to trace")
+        place = begin_service(self.folder, self.addCleanup)
+        source = Service(place)
+        self.addCleanup(source.close)
+        shown = Shown(0, source, "this host")
+        self.assertEqual(shown.about()["says"], [])
+        with self.assertRaisesRegex(LookupError, "this service records nothing"):
+            shown.ask("why", "00000000000000ff")
+        with tracer.connect(place) as session, self.assertRaisesRegex(tracer.InvalidArgumentError, "by_owner = true"):
+            session.over_time("00000000000000ff")
 
     def test_wrong_uses(self):
         for arguments, words in ((["/nowhere.tracer"], "there is no source"), (["--export", "x.html"], "names? one|name one"), ([str(RECORDING), "--base-path", "x"], "begin it with /")):

@@ -5,7 +5,7 @@ import { parse } from "./json";
 
 const kAgainMs = 3000;
 
-/** Processes, files and peers of a run or task; why; over time. undefined: the source does not say it. */
+/** Processes, files and peers of a run or task; why; over time. undefined: the source does not say it; null: not now. */
 export type Ask = (what: "held" | "why" | "over_time", key: string) => Promise<unknown>;
 export type Link = "still" | "live" | "lost";
 type Reply = { since: string; all: boolean; more: boolean; runs?: Row[]; steps?: Row[]; tasks?: Row[]; findings?: Finding[]; gone?: string[]; counts?: Doc["counts"] };
@@ -112,7 +112,7 @@ export function follow(tell: (told: Told) => void): { choose: (source: string) =
       try {
         return await get(what === "held" ? `state?${query()}&key=${encodeURIComponent(key)}` : `${what}/${encodeURIComponent(key)}?${query()}`);
       } catch {
-        return undefined;  // It does not say it.
+        return null;
       }
     },
   };

@@ -64,7 +64,7 @@ export function useAsked<T>(ask: Ask, what: Parameters<Ask>[0], key: string | un
     let timer = 0;
     const look = (): void => { void ask(what, key).then((value) => {
       if (!here) return;
-      setSaid({ key, value: value as T | undefined });
+      if (value !== null) setSaid({ key, value: value as T | undefined });
       if (live && value !== undefined) timer = window.setTimeout(look, kLookMs);
     }); };
     look();

@@ -17,6 +17,7 @@ from typing import Any
 from .. import _recording
 from .._errors import InvalidArgumentError, ServiceError
 from .._recording import Recording, read
+from ._asked import Asked
 from ._model import Service
 from ._page import document_of
 
@@ -47,6 +48,7 @@ class Shown:
         # A source answers one at a time; a report is made once, not by each tab that waits for it.
         self._lock = threading.Lock()
         self._made: tuple[object, str] | None = None
+        self._asked = Asked(lambda name, key: getattr(source, name)(key))
 
     @property
     def host(self) -> dict[str, Any]:
@@ -56,7 +58,7 @@ class Shown:
 
     def about(self) -> dict[str, Any]:
         about: dict[str, Any] = {"source": self.identity, "name": self.name, "kind": "service" if self.live else "recording",
-                                 "hosts": [self.host], "says": [name for name in ("over_time", "why") if hasattr(self.source, name)]}
+                                 "hosts": [self.host], "says": ["over_time", "why"] if isinstance(self.source, Recording) or self.source.records() else []}
         if self.live and os.geteuid() == 0:
             about["warning"] = "This page is served for root: it shows what every user of this host runs."
         return about
@@ -74,13 +76,13 @@ class Shown:
         return reply
 
     def ask(self, name: str, key: str) -> dict[str, Any] | None:
-        """over_time or why of a run or task; None: it has none."""
-        ask = getattr(self.source, name, None)
-        if ask is None:
-            return None
-        with self._lock:
-            said: dict[str, Any] | None = ask(key)
-            return said
+        """over_time or why of a run or task, some seconds old; None: no recording that is read has it."""
+        try:
+            return self._asked.answer(name, key)
+        except InvalidArgumentError:
+            if isinstance(self.source, Service) and not self.source.records():
+                raise LookupError("this service records nothing") from None
+            raise
 
     def document(self) -> str:
         """The report with what the page draws besides; of a service, its present state."""
