@@ -277,7 +277,8 @@ class InBrowser(TempDir):
         whole["runs"].append({**first, "run_key": "00000000000000bb", "first_start_ns": first["first_start_ns"] + 10**12})
         whole["tasks"] += [{**task, "run_key": "00000000000000bb", "task_key": "b" + task["task_key"][1:], "wall_ns": 2 * task["wall_ns"]} for task in whole["tasks"]]
         self.show(json.dumps(whole), "#/runs")
-        self.assertEqual(self.texts(".many tbody tr td:not(:nth-child(2))"), ["step 0", "25.5 s", "51.0 s", "step 1", "25.5 s", "51.0 s"])
+        whole_run = self.texts("tbody tr td:nth-child(3)")[0]
+        self.assertEqual(self.texts(".many tbody tr td:not(:nth-child(2))"), ["whole run", whole_run, whole_run, "step 0", "25.5 s", "51.0 s", "step 1", "25.5 s", "51.0 s"])
         self.assert_quiet()
 
     def test_many_tasks_are_drawn_soon(self):

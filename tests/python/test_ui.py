@@ -37,7 +37,7 @@ class Made:
 
     def __init__(self, identity="0", live=True):
         self.identity, self.live, self.name = identity, live, "made up"
-        self.rows, self.changed, self.fails = {}, 0, None
+        self.rows, self.changed_, self.fails = {}, 0, None
         self.asked = 0
 
     def about(self):
@@ -45,8 +45,8 @@ class Made:
                 "says": ["over_time", "why"] if self.live else []}
 
     def put(self, kind, **row):
-        self.changed += 1
-        self.rows[(kind, row["id"])] = (self.changed, row)
+        self.changed_ += 1
+        self.rows[(kind, row["id"])] = (self.changed_, row)
 
     def state(self, since, rows, key, fields=()):
         from tracer import InvalidArgumentError, ServiceError
@@ -56,12 +56,31 @@ class Made:
             raise ServiceError(self.fails, "start it")
         if rows and set(rows) - {"runs", "steps", "tasks", "findings", "counts"}:
             raise InvalidArgumentError("there are no such rows", "name others")
-        known = int(since) if since.isdecimal() and int(since) <= self.changed else 0
-        reply = {"since": str(self.changed), "all": since != str(known), "more": False, "findings": [],
+        known = int(since) if since.isdecimal() and int(since) <= self.changed_ else 0
+        reply = {"since": str(self.changed_), "all": since != str(known), "more": False, "findings": [],
                  "counts": {"processes": 1, "living": 1, "failed": 0, "runs": 1, "tasks": 1, "dropped": 0, "lost": {}}}
         for kind in ("runs", "steps", "tasks"):
             reply[kind] = [row for (of, _), (when, row) in self.rows.items() if of == kind and when > known]
         return json.dumps(reply)
+
+    wall_offset_ns = int(pages.HOST["wall_offset_ns"])
+
+    def changed(self):
+        return self.changed_
+
+    def index(self):
+        from tracer.view._model import View
+
+        view = View(self._Rows(self))
+        view.refresh()
+        return view.index
+
+    class _Rows:
+        def __init__(self, made):
+            self.made = made
+
+        def state(self, since=None, rows=None, key=None, fields=None):
+            return json.loads(self.made.state(since or "", [], ""))
 
     def held(self, key):
         return {"processes": [{"name": "bwa", "tool": "bwa mem", "pid": 7, "start_ns": 1, "cpu_ns": 5}], "files": [], "peers": []}
@@ -82,6 +101,17 @@ class Made:
         self.put("steps", **pages.row("align", start, 5 * pages.SECOND, step="align", expected=8), id="s1", run_key="00000000000000aa", **{"in": "r1"})
         for task in range(tasks):
             self.task(task, state)
+
+    def past(self, number, wall_s):
+        """A run of 8 tasks that is over."""
+        key, start = f"{number:015x}f", (2000 + 100 * number) * pages.SECOND
+        self.put("runs", **pages.row(f"main.nf past {number}", start, wall_s * pages.SECOND, pipeline="main.nf", run=f"past {number}"), id=key, run_key=key,
+                 state="finished", start_ns=start)
+        self.put("steps", **pages.row("align", start, wall_s * pages.SECOND, step="align"), id=f"s{key}", run_key=key, **{"in": key})
+        for task in range(8):
+            at = start + wall_s * task * pages.SECOND // 8
+            self.put("tasks", **pages.row(f"align (S{task})", at, wall_s * pages.SECOND // 8, step="align"), id=f"{key}{task}", task_key=f"{number:08x}{task:08x}",
+                     run_key=key, state="finished", start_ns=at, **{"in": key})
 
     def task(self, number, state, **more):
         row = pages.row(f"align (S{number})", 100 * pages.SECOND, 3 * pages.SECOND, step="align", sample=f"S{number}")
@@ -182,6 +212,27 @@ class Api(Serving):
         self.assertEqual(len(json.loads(self.get("/api/v1/report/00000000000000aa?source=1")[1])["tasks"]), 30)
 
         self.assertEqual(json.loads(self.get("/api/v1/over_time/00000000000000aa")[1])["parts"], 2)
+
+    def test_runs_of_all_sources(self):
+        other = Made("2", live=False)
+        for number, wall in ((1, 60), (2, 80)):
+            other.past(number, wall)
+        # The same run, which the first source has as well.
+        other.put("runs", **pages.row("main.nf live", 100 * pages.SECOND, 5 * pages.SECOND), id="r1", run_key="00000000000000aa", state="finished")
+        self.end()
+        self.serve(self.made, other)
+        said = json.loads(self.get("/api/v1/runs")[1])
+        wait_until(lambda: not json.loads(self.get("/api/v1/runs")[1])["unread"], "the recording is read")
+        said = json.loads(self.get("/api/v1/runs")[1])
+        self.assertEqual([(run["name"], run["source"], run["status"], run["wall_ns"] // pages.SECOND) for run in said["runs"]],
+                         [("main.nf past 2", "2", "done", 80), ("main.nf past 1", "2", "done", 60), ("main.nf live", "0", "running", 5)])
+        self.assertEqual(said["runs"][0]["steps"], [{"name": "align", "tasks": 8, "wall_ns": 10 * pages.SECOND}])
+        self.assertEqual(said["runs"][0]["start_unix_ns"], 2200 * pages.SECOND + Made.wall_offset_ns)
+        self.assertEqual(said["left_out"], 0)
+        # It is read again when it has changed, and not before.
+        read = other.asked
+        self.get("/api/v1/runs")
+        self.assertEqual(other.asked, read)
 
     def test_errors(self):
         for path, status in (("/api/v1/report/0123?source=1", 404), ("/api/v1/state?source=9", 404), ("/api/v1/nothing", 404), ("/../etc/passwd", 404),
@@ -325,6 +376,51 @@ class Live(Serving):
         self.assertEqual(self.text(".chip[role=status]"), "paused")
         self.assertEqual(self.browser.complaints(), [])
 
+    def test_the_expected_end_is_that_of_top(self):
+        """By past runs of a recording: the same words in the headlines of the page and of `tracer top`."""
+        import types
+
+        from tracer.view import _screen, _start
+        from tracer.view._model import View
+        from tracer.view._texts import signs_of_locale
+
+        now_ns = int((100 + 25) * pages.SECOND)
+        made, recording = Made(), Made("1", live=False)
+        start = 100 * pages.SECOND
+        run = pages.row("main.nf live", start, 25 * pages.SECOND, pipeline="main.nf", id="r1", run_key="00000000000000aa", state="running", start_ns=start)
+        made.put("runs", **run)
+        made.put("steps", **pages.row("align", start, 25 * pages.SECOND, step="align", expected=8), id="s1", run_key="00000000000000aa", **{"in": "r1"})
+        for number in range(3):
+            at = start + 10 * number * pages.SECOND
+            made.put("tasks", **pages.row(f"align (S{number})", at, 10 * pages.SECOND if number < 2 else 5 * pages.SECOND, step="align"), id=f"t{number}", start_ns=at,
+                     task_key=f"{number:016x}", run_key="00000000000000aa", state="finished" if number < 2 else "running", **{"in": "r1"})
+        for number, wall in ((1, 72), (2, 80), (3, 96)):
+            recording.past(number, wall)
+        clock = types.SimpleNamespace(time_ns=lambda: now_ns + Made.wall_offset_ns, monotonic=time.monotonic)
+        with unittest.mock.patch("tracer.view._runs.time", clock):
+            self.serve(made, recording)
+            self.open()
+
+            def is_said():
+                made.put("runs", **run)
+                return "left" in self.text("h1")
+
+            wait_until(is_said, "the past is read")
+            page = self.text("h1")
+        self.assertRegex(page, r"^main.nf live has been running for 25.0 s, about [\d.]+ s left \([\d.]+ s to [\d.]+ (s|min)\): ")
+        said = re.search(r", (about .*?\)):", page).group(1)
+        # As of `tracer top --past`.
+        earlier = _start._Past([])
+        earlier._runs = _start.past_runs(recording.index())
+        view = View(Made._Rows(made), clock=lambda: now_ns)
+        view.refresh()
+        self.assertEqual(earlier.look(view), said)
+        headline, _ = _screen._headline(view, _screen.About("live", signs_of_locale(), expected_end=earlier.look(view)))
+        self.assertIn(f": {said}", headline)
+        left = [float(each) for each in re.findall(r"([\d.]+) s", said)]
+        # 5 s of the third task, and five more, of 10 s each.
+        self.assertTrue(left[1] <= 55 <= left[2] and abs(left[0] - 55) < 8, said)
+
     def test_it_comes_back_by_itself(self):
         made = Made()
         made.run(2)
@@ -356,6 +452,28 @@ class Live(Serving):
         self.open("")
         self.browser.run("(() => { const choice = document.querySelector('select'); choice.value = '1'; choice.dispatchEvent(new Event('change', {bubbles: true})); location.hash = '#/run/'; })()")
         wait_until(lambda: self.text(".counts") == "30 done", "the recording")
+
+    def test_runs_of_all_sources_are_listed(self):
+        made, recording = Made(), Made("1", live=False)
+        made.run(2)
+        for number, wall in ((1, 60), (2, 80), (3, 70)):
+            recording.past(number, wall)
+        self.serve(made, recording)
+        self.open("#/runs")
+        rows = "[...document.querySelectorAll('.runname a')].map((link) => link.textContent).join()"
+        wait_until(lambda: self.browser.run(rows) == "main.nf past 3,main.nf past 2,main.nf past 1,main.nf live", "all runs")
+        self.assertEqual(self.text(".counts"), "3 ended 1 running")
+        self.assertEqual(self.text(".many h2"), "main.nf: run by run")
+        self.assertEqual(self.browser.run("[...document.querySelectorAll('.many tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText.trim()).join()).join(';')"),
+                         "whole run,,70.0 s,70.0 s;align,,8.8 s,8.8 s")
+        self.assertEqual(self.browser.run("document.querySelector('.spark').getAttribute('aria-label')"), "60.0 s, 80.0 s, 70.0 s")
+        self.browser.run("document.querySelector('.counts button:last-child').click()")
+        wait_until(lambda: self.browser.run(rows) == "main.nf live", "those that run")
+        self.browser.run("document.querySelector('.counts button:last-child').click()")
+        # Its source is shown with it.
+        self.browser.run("[...document.querySelectorAll('.runname a')].find((link) => link.textContent === 'main.nf past 2').click()")
+        wait_until(lambda: self.browser.run("document.querySelector('select').value") == "1", "the recording is chosen")
+        self.assertEqual(self.browser.complaints(), [])
 
 
 def extension():

@@ -91,6 +91,13 @@ export function day(doc: Doc, ns: Whole | undefined): string {
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
 }
 
+/** Of Unix time. */
+export function moment(ns: Whole | undefined): string {
+  if (ns === undefined) return "";
+  const at = new Date(number(ns) / 1e6);
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`;
+}
+
 /** A link to a place of the page. */
 export const to = (...places: (string | undefined)[]): string => `#/${places.map((each) => encodeURIComponent(each ?? "")).join("/")}`;
 export const taskLink = (task: { run_key?: string | undefined; task_key?: string | undefined }): string => to("run", task.run_key, "task", task.task_key);

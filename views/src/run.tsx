@@ -16,8 +16,9 @@ function Lead({ doc, run, counts }: { doc: Doc; run: Row | undefined; counts: [s
     const [, before = "", word = "", after = doc.verdict] = /^(.*?)\b(succeeded|failed)\b(.*)$/s.exec(doc.verdict) ?? [];
     return <h1 class="lead">{before}<b class={word === "failed" ? "fail" : ""}>{word}</b>{after}.</h1>;
   }
+  const left = doc.expected_end?.[run?.run_key ?? ""]?.text;
   if (run && statusOf(run) === "running")
-    return <h1 class="lead"><b>{run.name}</b> has been running for <b>{figure(run, "wall_ns", "ns")}</b>: {counts.map(([word, count]) => `${count} ${word}`).join(", ") || "no task yet"}.</h1>;
+    return <h1 class="lead"><b>{run.name}</b> has been running for <b>{figure(run, "wall_ns", "ns")}</b>{left && <>, <b>{left}</b></>}: {counts.map(([word, count]) => `${count} ${word}`).join(", ") || "no task yet"}.</h1>;
   const row = run ?? doc.totals;
   return <h1 class="lead"><b>{run ? run.name : doc.title}</b> took {row ? figure(row, "wall_ns", "ns") : "-"}{counts.length > 0 && `: ${counts.map(([word, count]) => `${count} ${word}`).join(", ")}`}.</h1>;
 }

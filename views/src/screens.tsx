@@ -6,7 +6,6 @@ import { type Unit, bytes, duration, figure, share, textOf } from "./figures";
 import type { Ask } from "./data";
 import { Card, Icon, StatusIcon, Table, Used, Where, clock, day, kStatusWords, taskLink, to, useAsked } from "./parts";
 import { FindingRow, RunTiles, toolColumns } from "./run";
-import { Trends } from "./charts";
 import { kindOf, nameOfEvidence, wordOf } from "./words";
 
 function Ledger({ row }: { row: Row }): JSX.Element | null {
@@ -119,19 +118,6 @@ export function WhyScreen({ doc, findingKey }: { doc: Doc; findingKey: string })
 function taskColumns(): { head: string; cell: (row: Row) => ComponentChildren; num?: boolean; narrow?: boolean }[] {
   return [{ head: "task", cell: (row) => <a href={taskLink(row)}>{row.name}</a> }, { head: "wall", num: true, cell: (row) => figure(row, "wall_ns", "ns") }, { head: "CPU", num: true, narrow: true, cell: (row) => figure(row, "cpu_ns", "ns") },
     { head: "time went to", cell: (row) => <Where time={row.time} /> }, { head: "memory", num: true, narrow: true, cell: (row) => figure(row, "memory_bytes", "bytes") }];
-}
-
-export function RunsScreen({ doc, words }: { doc: Doc; words: string }): JSX.Element {
-  const lower = words.toLowerCase();
-  const runs = doc.runs.filter((run) => !lower || [run.name, run.pipeline, run.run].some((text) => text?.toLowerCase().includes(lower)));
-  if (!doc.runs.length) return <Missing what="run" />;
-  const problems = (run: Row): string => (["error", "warning"] as const).map((severity) => [severity, doc.findings.filter((each) => each.run_key === run.run_key && each.severity === severity).length] as const)
-    .filter(([, count]) => count).map(([severity, count]) => `${count} ${severity}${count > 1 ? "s" : ""}`).join(", ");
-  return <div class="page"><h1 class="big"><b>{doc.runs.length}</b> {doc.runs.length === 1 ? "run" : "runs"}{doc.live && `, ${doc.runs.filter((run) => statusOf(run) === "running").length} running`}</h1>
-    <Card title="Runs" wide><Table label="Runs" rows={runs} most={500} columns={[{ head: "run", cell: (run) => <span class="runname"><StatusIcon status={statusOf(run)} /><a href={to("run", run.run_key)}>{run.name}</a></span> },
-      { head: "began", cell: (run) => `${day(doc, begin(run))} ${clock(doc, begin(run))}` }, { head: "took", num: true, cell: (run) => figure(run, "wall_ns", "ns") }, { head: "tasks", num: true, narrow: true, cell: (run) => figure(run, "tasks", "count") },
-      { head: "CPU", num: true, narrow: true, cell: (run) => figure(run, "cpu_ns", "ns") }, { head: "time went to", narrow: true, cell: (run) => <Where time={run.time} /> }, { head: "memory", num: true, narrow: true, cell: (run) => figure(run, "memory_bytes", "bytes") },
-      { head: "findings", cell: (run) => <span class="warn">{problems(run)}</span> }]} /></Card><div class="many"><Trends doc={doc} /></div></div>;
 }
 
 /** What else of a machine the report has. */

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .. import _recording
+from .. import _core, _recording
 from .._errors import InvalidArgumentError, ServiceError
 from .._recording import Recording, read
 from ._asked import Asked
-from ._model import Service
+from ._model import Index, Service, View
 from ._page import document_of
+from ._runs import RUN_FIELDS
 
 __all__ = ["FIELDS", "Shown", "of_key", "shown_of"]
 
@@ -35,6 +36,7 @@ _MOST_TASKS_WITH_PROCESSES = 200
 _MOST_WHY = 8
 _MOST_REPLIES = 1000
 _MOST_PAST = 50
+_LOOK_S = 1.0
 
 
 class Shown:
@@ -48,7 +50,13 @@ class Shown:
         # A source answers one at a time; a report is made once, not by each tab that waits for it.
         self._lock = threading.Lock()
         self._made: tuple[object, str] | None = None
+        self._view: tuple[float, View] | None = None
         self._asked = Asked(lambda name, key: getattr(source, name)(key))
+
+    @property
+    def wall_offset_ns(self) -> int:
+        offset_ns: int = self.source.host.wall_offset_ns
+        return offset_ns
 
     @property
     def host(self) -> dict[str, Any]:
@@ -83,6 +91,23 @@ class Shown:
             if isinstance(self.source, Service) and not self.source.records():
                 raise LookupError("this service records nothing") from None
             raise
+
+    def changed(self) -> object:
+        """Another value after the files of a recording have changed."""
+        return _changed_of(self.source) if isinstance(self.source, Recording) else None
+
+    def index(self) -> Index:
+        """Runs, steps and tasks: of a recording, read anew; of a service, a second old at most."""
+        if isinstance(self.source, Recording):
+            view = View(_Once(self.source), fields=RUN_FIELDS)
+            view.refresh()
+            return view.index
+        with self._lock:
+            looked_s, view = self._view or (-_LOOK_S, View(self.source, fields=RUN_FIELDS))
+            if time.monotonic() - looked_s >= _LOOK_S:
+                view.refresh()
+                self._view = (time.monotonic(), view)
+            return view.index
 
     def document(self) -> str:
         """The report with what the page draws besides; of a service, its present state."""
@@ -127,17 +152,28 @@ class Shown:
                            **{name: list(kept.values()) for name, kept in rows.items()}}, ensure_ascii=False)
 
 
+class _Once:
+    """The state of a recording, which is not kept."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._state = _core.RecordedState(recording.open_reader())
+
+    def state(self, since: str | None = None, rows: Any = None, key: str | None = None, fields: Any = None) -> dict[str, Any]:
+        reply: dict[str, Any] = json.loads(self._state.json(since or "", rows or [], key or "", fields or []))
+        return reply
+
+
 def _changed_of(recording: Recording) -> object:
     """Another value after its files have changed."""
-    found = []
+    found = [(each.name, status.st_mtime_ns, status.st_size) for each in recording._descriptors for status in (os.fstat(each.fd),)]
     for each in recording.paths:
         path = Path(os.fsdecode(each))
         for file in sorted(path.iterdir()) if path.is_dir() else [path]:
-            # What the service has handed over has no path here.
+            # An open file's name is no path.
             with contextlib.suppress(FileNotFoundError):
                 status = file.stat()
                 found.append((str(file), status.st_mtime_ns, status.st_size))
-    return tuple(found)
+    return found
 
 
 def _processes(recording: Recording, keys: set[str]) -> dict[str, list[dict[str, Any]]]:
