@@ -170,7 +170,7 @@ class Why(support.TestCase):
         line = r"\ncritical path: 3 tasks, [12]\.\d+ s of \d\.\d+ s, by the files that they passed on"
         self.assertRegex(printed, line)
         self.assertRegex(self.tracerd("report", path).stdout, line)
-        self.assertRegex(self.tracerd("report", "--html", path).stdout, r'"title":"Critical paths","text":"critical path: 3 tasks')
+        self.assertRegex(self.tracerd("report", "--html", path).stdout, line)
         text = self.why(path, run["run_key"])
         self.assertRegex(text, r"its tasks over time \(.*\):\n  make \(a\) .*\n  use \(a\) .*\n  join \(a\) ")
 
@@ -219,8 +219,7 @@ class Why(support.TestCase):
         path, _ = self.run_script(TASKS)
         found = json.loads(self.why("--json", path))["findings"]
         self.assertTrue(found)
-        page = self.tracerd("report", "--html", path).stdout
-        self.assertIn('"findings":{"title":"', page)
+        self.assertIn(found[0]["text"], self.tracerd("report", "--html", path).stdout)
 
     def test_a_reader_without_rights(self):
         path, _ = self.run_script(TASKS)

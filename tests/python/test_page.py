@@ -16,7 +16,7 @@ from pathlib import Path
 import pages
 from browser import CHROMIUM, Browser
 from support import TempDir
-from tracer.view import _page
+from tracer import _core
 
 NODE = shutil.which("node")
 MOST_BYTES = 60 * 1024
@@ -220,7 +220,7 @@ class InBrowser(TempDir):
 
     def test_in_the_frame_of_a_notebook(self):
         """It reaches nothing outside, and its links stay inside."""
-        page = html.escape(_page.exported_page(pages.document("nextflow-25"), "", ""))
+        page = html.escape(_core.page_of(pages.document("nextflow-25"), "", ""))
         notebook = self.folder / "notebook.html"
         notebook.write_text(f'<!DOCTYPE html><meta charset="utf-8"><iframe sandbox="allow-scripts" width="1200" height="700" srcdoc="{page}"></iframe>', "utf-8")
         self.size(1300)

@@ -83,7 +83,9 @@ export function OverTimeCharts({ over }: { over: OverTime | undefined }): JSX.El
   const ends = [0, number(over.part_ns) * over.parts].map((ns) => { const at = new Date((number(over.start_unix_ns) + ns) / 1e6); return [at.getHours(), at.getMinutes(), at.getSeconds()].map((each) => String(each).padStart(2, "0")).join(":"); });
   const charts = kSeries.flatMap(([name, title, text]) => {
     const lines = whole.filter((each: Series) => each[name]?.length).map((each) => ({ name: each.host ?? "", values: each[name]!.map(Number) }));
-    return lines.length ? [<Chart title={title} lines={lines} text={(most) => text(most, seconds)} from={ends[0]!} to={ends[1]!} />] : [];
+    // What says 0 has nothing to look at.
+    const says = text(Math.max(0, ...lines.flatMap((each) => each.values)), seconds);
+    return /[1-9]/.test(says) ? [<Chart title={title} lines={lines} text={(most) => text(most, seconds)} from={ends[0]!} to={ends[1]!} />] : [];
   });
   return <Card title="Used over time" note={`one step is ${duration(over.part_ns)}`} wide><div class="charts four">{charts}</div></Card>;
 }

@@ -59,7 +59,7 @@ export type Doc = {
   title: string; live?: boolean; hosts: Host[]; verdict?: string; certificate?: Certificate; findings: Finding[]; totals?: Row; runs: Row[];
   steps: Row[]; tasks: Row[]; samples: Row[]; tools: Row[]; processes: Row[]; failures: Failure[]; files: FileRow[]; peers: Peer[];
   devices: Device[]; over_time?: OverTime; why?: Record<string, Why>; held?: Record<string, Held>; counts?: Counts; expected_end?: Record<string, { text: string }>;
-  waste?: Record<string, number>; pipes?: { stages: string[]; bottleneck?: string; waited_ns: Whole }[]; cost?: object;
+  waste?: Record<string, number>; waste_cost?: { text: string }; pipes?: { stages: string[]; bottleneck?: string; waited_ns: Whole }[]; cost?: object;
   cgroups?: { path?: string; peak_bytes: Whole }[]; file_systems?: { filesystem: string }[];
   gpus?: { gpu: string; name?: string; tool?: string; task?: string }[]; survivors?: Process[];
 };

@@ -7,6 +7,7 @@ import { bytes, duration, figure, fixed, plural, share } from "./figures";
 import { Card, Icon, StatusIcon, Table, TimeBar, Where, clock, day, findingLink, kStatusWords, taskLink, to, useAsked } from "./parts";
 import type { Ask } from "./data";
 import { Lanes } from "./lanes";
+import { Processes } from "./processes";
 import { AtOnce, OverTimeCharts, Spread } from "./charts";
 import { kindOf, wordOf } from "./words";
 
@@ -90,7 +91,7 @@ function Requests({ doc, tasks }: { doc: Doc; tasks: Row[] }): JSX.Element | nul
     { head: "CPU", num: true, cell: (task) => `${figure(task, "cpu_utilization", "share")}${task.requested?.millicpus !== undefined ? ` of ${share(task.requested.millicpus / 1000)}` : ""}` },
     { head: "memory", num: true, cell: (task) => `${figure(task, "memory_bytes", "bytes")}${task.requested?.memory_bytes !== undefined ? ` of ${bytes(task.requested.memory_bytes)}` : ""}` },
     { head: "time", num: true, cell: (task) => `${figure(task, "wall_ns", "ns")}${task.requested?.time_ns !== undefined ? ` of ${duration(task.requested.time_ns)}` : ""}` },
-  ]} />{doc.waste && wasted(doc.waste) && <p class="foot dim">Requested and not used: {wasted(doc.waste)}.</p>}</Card>;
+  ]} />{doc.waste && wasted(doc.waste) && <p class="foot dim">Requested and not used: {wasted(doc.waste)}{doc.waste_cost && `; ${doc.waste_cost.text}`}.</p>}</Card>;
 }
 
 export function toolColumns(): { head: string; cell: (row: Row) => JSX.Element | string; num?: boolean; narrow?: boolean }[] {
@@ -126,5 +127,6 @@ export function RunScreen({ doc, runKey, words, ask }: { doc: Doc; runKey: strin
     {tasks.length > 0 && doc.hosts.length <= 1 && <Lanes doc={doc} run={run} words={words} filter={filter} />}
     <div class="many"><Spread tasks={tasks} />{!overTime?.series.some((each) => each.tasks?.length) && <AtOnce doc={doc} run={run} tasks={tasks} />}<OverTimeCharts over={overTime} /><Requests doc={doc} tasks={tasks} /></div>
     {doc.tools.length > 0 && <Card title="Tools" note="most CPU time first" wide><Table label="Tools" rows={doc.tools} most={15} columns={toolColumns()} /></Card>}
+    {!tasks.length && <Processes doc={doc} processes={doc.held ? Object.entries(doc.held).flatMap(([key, held]) => (!run || key === run.run_key ? held.processes ?? [] : [])) : doc.processes} />}
   </>;
 }

@@ -17,9 +17,9 @@ from typing import Any
 from .. import _core, _recording
 from .._errors import InvalidArgumentError, ServiceError
 from .._recording import Recording, read
+from .._report import Report
 from ._asked import Asked
 from ._model import Index, Service, View
-from ._page import document_of
 from ._runs import RUN_FIELDS
 
 __all__ = ["FIELDS", "Shown", "of_key", "shown_of"]
@@ -31,7 +31,7 @@ FIELDS = ("state", "run_key", "task_key", "in", "pipeline", "run", "step", "samp
           "requested", "bound_by", "bound_share", "name")
 _LISTED_PROCESSES = 200
 # In one file: those are looked at first.
-_MOST_TASKS_WITH_PROCESSES = 200
+_MOST_TASKS_WITH_FILES = 200
 # Each reads the whole recording.
 _MOST_WHY = 8
 _MOST_REPLIES = 1000
@@ -49,7 +49,7 @@ class Shown:
         self.live = isinstance(source, Service)
         # A source answers one at a time; a report is made once, not by each tab that waits for it.
         self._lock = threading.Lock()
-        self._made: tuple[object, str] | None = None
+        self._made: tuple[object, Report] | None = None
         self._view: tuple[float, View] | None = None
         self._asked = Asked(lambda name, key: getattr(source, name)(key))
 
@@ -80,7 +80,8 @@ class Shown:
         """Processes, files and peers of a task; of a recording also the processes that have ended."""
         reply: dict[str, Any] = json.loads(self.state("", ["counts"], key))
         if isinstance(self.source, Recording):
-            reply["processes"] = [*_processes(self.source, {key}).get(key, []), *reply.get("processes", [])][:_LISTED_PROCESSES]
+            of_key = json.loads(self._document(True))["held"].get(key, {})
+            reply["processes"] = of_key.get("processes", [])[:_LISTED_PROCESSES]
         return reply
 
     def ask(self, name: str, key: str) -> dict[str, Any] | None:
@@ -111,32 +112,28 @@ class Shown:
 
     def document(self) -> str:
         """The report with what the page draws besides; of a service, its present state."""
-        if not isinstance(self.source, Recording):
-            return self._present()
+        return self._document(False) if isinstance(self.source, Recording) else self._present()
+
+    def _document(self, whole: bool) -> str:
+        assert isinstance(self.source, Recording)
         with self._lock:
             now = _changed_of(self.source)
             if self._made is None or self._made[0] != now:
-                self._made = (now, document_of(self.source.report.to_json(), self.name, hosts=[self.host]))
-            return self._made[1]
+                self._made = (now, self.source.report)
+            return self._made[1]._shown.document(self.name, whole)
 
     def exported(self) -> str:
-        """With what nobody can be asked for later: of tasks the processes, files and peers; why, of those that findings are about;
-        what the run used over time."""
+        """With what nobody can be asked for later: processes; of tasks files and peers; why, of those that findings are about; what
+        the run used over time."""
         if not isinstance(self.source, Recording):
             return self._present()
-        report = self.source.report
-        whole = json.loads(report.to_json())
-        keys = [task["task_key"] for task in whole["tasks"] if "task_key" in task][:_MOST_TASKS_WITH_PROCESSES]
-        processes = _processes(self.source, set(keys))
-        held = {}
-        for key in keys:
+        whole: dict[str, Any] = json.loads(self._document(True))
+        for key in [task["task_key"] for task in whole["tasks"] if "task_key" in task][:_MOST_TASKS_WITH_FILES]:
             reply = json.loads(self.state("", ["counts"], key))
-            held[key] = {"processes": processes.get(key, []), **{name: reply[name] for name in ("files", "peers") if reply.get(name)}}
+            whole["held"].setdefault(key, {}).update({name: reply[name] for name in ("files", "peers") if reply.get(name)})
         about = dict.fromkeys(each["task_key"] for each in whole["findings"] if "task_key" in each)
-        why = {key: said for key in list(about)[:_MOST_WHY] if (said := self.ask("why", key))}
-        runs = [run["run_key"] for run in whole["runs"] if "run_key" in run]
-        over_time = self.ask("over_time", runs[0]) if len(runs) == 1 else None
-        return document_of(report.to_json(), self.name, hosts=[self.host], held=held, why=why, over_time=over_time)
+        whole["why"] = {key: said for key in list(about)[:_MOST_WHY] if (said := self.ask("why", key))}
+        return json.dumps(whole, ensure_ascii=False)
 
     def _present(self) -> str:
         rows: dict[str, dict[str, Any]] = {"runs": {}, "steps": {}, "tasks": {}, "findings": {}}
@@ -173,22 +170,6 @@ def _changed_of(recording: Recording) -> object:
             with contextlib.suppress(FileNotFoundError):
                 status = file.stat()
                 found.append((str(file), status.st_mtime_ns, status.st_size))
-    return found
-
-
-def _processes(recording: Recording, keys: set[str]) -> dict[str, list[dict[str, Any]]]:
-    """Those that have ended, by the key of their task."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for event in recording.select({"process_exit"}):
-        key = event.context.task_key if event.context is not None else None  # type: ignore[attr-defined]
-        if key not in keys or len(found.setdefault(key, [])) >= _LISTED_PROCESSES:
-            continue
-        begin = event.begin_ns or event.start_ns  # type: ignore[attr-defined]
-        values = {"name": event.tool or event.comm or "?", "tool": event.tool, "argv": event.argv, "pid": event.pid,  # type: ignore[attr-defined]
-                  "start_ns": event.start_ns, "begin_ns": begin, "end_ns": event.end_ns, "parent_pid": event.parent_pid,  # type: ignore[attr-defined]
-                  "wall_ns": event.end_ns - begin if event.end_ns else None, "cpu_ns": event.cpu_ns,  # type: ignore[attr-defined]
-                  "exit_code": event.exit_code, "exit_signal": event.exit_signal}  # type: ignore[attr-defined]
-        found[key].append({name: value for name, value in values.items() if value is not None})
     return found
 
 

@@ -17,9 +17,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from .. import _core
 from .._errors import InvalidArgumentError, NotPermittedError, TracerError
 from ._documents import Shown, of_key
-from ._page import POLICY_OF_SERVER, asset, served_page
+from ._page import POLICY_OF_SERVER, served_page
 from ._runs import Runs
 
 __all__ = ["MOST_STREAMS", "application"]
@@ -190,8 +191,8 @@ def _page(request: Request) -> Response:
     return Response(served_page(), media_type="text/html; charset=utf-8")
 
 
-def _asset(name: str, kind: str) -> Route:
-    return Route(f"/{name}", lambda request: Response(asset(name), media_type=kind))
+def _asset(path: str, name: str, kind: str) -> Route:
+    return Route(path, lambda request: Response(_core.page_file(name), media_type=kind))
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
@@ -209,8 +210,8 @@ def application(shown: list[Shown], token: str, cookie: str, allowed_hosts: list
     api = _Api(shown)
     at = "/api/v1/"
     app = Starlette(routes=[
-        Route("/", _page), _asset("page.js", "text/javascript; charset=utf-8"), _asset("page.css", "text/css; charset=utf-8"),
-        _asset("page.svg", "image/svg+xml"),
+        Route("/", _page), _asset("/page.js", "script", "text/javascript; charset=utf-8"), _asset("/page.css", "style", "text/css; charset=utf-8"),
+        _asset("/page.svg", "icon", "image/svg+xml"),
         Route(f"{at}sources", api.sources), Route(f"{at}runs", api.runs), Route(f"{at}state", api.state), Route(f"{at}changes", api.changes),
         Route(f"{at}report/{{key}}", api.report), Route(f"{at}over_time/{{key}}", api.answer_of("over_time")),
         Route(f"{at}why/{{key}}", api.answer_of("why")),

@@ -5,7 +5,7 @@
 
 namespace tracer::internal {
 
-/// The files of lib/show/page that make a page: "template", "style" or "script"; and "style_sha256", "script_sha256" in
+/// The files of views/ that make a page: "template", "style", "script" or "icon"; and "style_sha256", "script_sha256" in
 /// hexadecimal digits. Empty for another name.
 std::string_view page_file(std::string_view name) noexcept;
 

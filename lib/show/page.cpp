@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "show/page/page.hpp"
+#include "show/page.hpp"
 
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "show/page/page_files.hpp"
+#include "show/page_files.hpp"
 #include "show/screen.hpp"
 #include "show/visible.hpp"
 
@@ -34,7 +34,8 @@ std::string base64_of(std::string_view digits) {
 /// Only the page's own style and script count; nothing is fetched or sent.
 std::string policy() {
   return fmt::format(
-      "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{}'; script-src "
+      "'sha256-{}'; base-uri 'none'; form-action 'none'\">\n",
       base64_of(page_file("style_sha256")), base64_of(page_file("script_sha256")));
 }
 
@@ -69,16 +70,16 @@ std::string embedded(std::string_view json) {
 
 }  // namespace
 
-std::string page_of(const DetailedReport& detailed, const std::string& title, const std::string& text) {
+std::string page_of(std::string_view document, const std::string& title, const std::string& text) {
   // Wherever it is made.
   const Utf8Scope utf8(true);
   const auto part_of = [&](std::string_view place) -> std::string {
     if (place == "POLICY") return policy();
     if (place == "TITLE") return escaped(visible(title, kMostTitleLength));
-    if (place == "STYLE") return std::string(page_file("style"));
+    if (place == "STYLE") return fmt::format("<style>{}</style>", page_file("style"));
     if (place == "TEXT") return escaped(visible_in_lines(text));
-    if (place == "DATA") return embedded(page_data(detailed, title));
-    return std::string(page_file("script"));
+    if (place == "DATA") return R"(<script type="application/json" id="data">)" + embedded(document) + "</script>\n";
+    return fmt::format("<script>{}</script>", page_file("script"));
   };
   // Names of the template's places stand between two signs: what is filled in is never looked at again.
   std::string page;
