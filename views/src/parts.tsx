@@ -3,7 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Ask } from "./data";
-import { type Doc, type Finding, type Row, type Share, type Status, number } from "./model";
+import { type Container, type Doc, type Finding, type Row, type Share, type Status, number } from "./model";
 import { type Whole, duration } from "./figures";
 import { kindOf, mainCause, wordOf } from "./words";
 
@@ -102,6 +102,8 @@ export function moment(ns: Whole | undefined): string {
 export const to = (...places: (string | undefined)[]): string => `#/${places.map((each) => encodeURIComponent(each ?? "")).join("/")}`;
 export const taskLink = (task: { run_key?: string | undefined; task_key?: string | undefined }): string => to("run", task.run_key, "task", task.task_key);
 export const findingLink = (finding: Finding): string => to("run", finding.run_key, "why", finding.finding_key);
+
+export const containerName = (of: Container): string => of.name ?? of.image ?? of.container_id.slice(0, 12);
 
 /** A task's name without that of its step, which stands above it. */
 export function shortName(task: Row): string {
