@@ -407,6 +407,7 @@ class Live(Serving):
 
             wait_until(is_said, "the past is read")
             page = self.text("h1")
+            self.assert_readable()
         self.assertRegex(page, r"^main.nf live has been running for 25.0 s, about [\d.]+ s left \([\d.]+ s to [\d.]+ (s|min)\): ")
         said = re.search(r", (about .*?\)):", page).group(1)
         # As of `tracer top --past`.
@@ -437,6 +438,24 @@ class Live(Serving):
         self.serve(made, port=port)
         wait_until(lambda: "live" in self.text("header") and self.text(".counts").startswith("4 running"), "the server is back")
 
+    def assert_readable(self):
+        """As axe-core judges, on large and small screens, light and dark."""
+        axe = pages.VIEWS / "node_modules/axe-core/axe.min.js"
+        if not axe.exists():
+            return
+        for width in (1440, 390):
+            self.browser.send("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+            self.browser.frames()
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
+            for theme in ("light", "dark"):
+                self.browser.scheme(theme)
+                self.browser.run(axe.read_text("utf-8") + ";0")
+                found = self.browser.run("axe.run(document, {resultTypes: ['violations']}).then((all) => all.violations.map((each) => "
+                                         "[each.id, each.nodes.map((node) => node.html.slice(0, 200))]))")
+                self.assertEqual(found, [], (width, theme))
+        self.browser.send("Emulation.setDeviceMetricsOverride", width=1440, height=900, deviceScaleFactor=1, mobile=False)
+        self.browser.frames()
+
     def test_below_a_path(self):
         made = Made()
         made.run(2)
@@ -453,6 +472,26 @@ class Live(Serving):
         self.browser.run("(() => { const choice = document.querySelector('select'); choice.value = '1'; choice.dispatchEvent(new Event('change', {bubbles: true})); location.hash = '#/run/'; })()")
         wait_until(lambda: self.text(".counts") == "30 done", "the recording")
 
+    def test_hostile_names_of_runs_are_text(self):
+        made, other = Made(), Made("1", live=False)
+        made.run(1)
+        other.name = "<img src=x onerror=window.bad=1>"
+        for at, name in enumerate(("<script>window.bad=1</script>", "\u202egnp.exe\u200b\x1b[31m", "x" * 10240, "javascript:window.bad=1")):
+            for number in (2 * at + 1, 2 * at + 2):
+                other.past(number, 60)
+                (_, run), (_, step) = other.rows[("runs", f"{number:015x}f")], other.rows[("steps", f"s{number:015x}f")]
+                run.update(name=name, run=name, pipeline=name)
+                step.update(name=name, step=name)
+        self.serve(made, other)
+        self.open("#/runs")
+        wait_until(lambda: self.browser.run("document.querySelectorAll('.spark').length") == 4, "the lines")
+        self.assertIsNone(self.browser.run("window.bad ?? null"))
+        self.assertEqual(self.browser.run("document.querySelectorAll('main img, main script').length"), 0)
+        for hidden in "\u202e\u200b\x1b":
+            self.assertNotIn(hidden, self.browser.run("document.body.innerText"))
+        self.assert_readable()
+        self.assertEqual(self.browser.complaints(), [])
+
     def test_runs_of_all_sources_are_listed(self):
         made, recording = Made(), Made("1", live=False)
         made.run(2)
@@ -467,6 +506,7 @@ class Live(Serving):
         self.assertEqual(self.browser.run("[...document.querySelectorAll('.many tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText.trim()).join()).join(';')"),
                          "whole run,,70.0 s,70.0 s;align,,8.8 s,8.8 s")
         self.assertEqual(self.browser.run("document.querySelector('.spark').getAttribute('aria-label')"), "60.0 s, 80.0 s, 70.0 s")
+        self.assert_readable()
         self.browser.run("document.querySelector('.counts button:last-child').click()")
         wait_until(lambda: self.browser.run(rows) == "main.nf live", "those that run")
         self.browser.run("document.querySelector('.counts button:last-child').click()")

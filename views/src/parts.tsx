@@ -108,5 +108,5 @@ export const containerName = (of: Container): string => of.name ?? of.image ?? o
 /** A task's name without that of its step, which stands above it. */
 export function shortName(task: Row): string {
   const rest = task.step && task.name.startsWith(task.step) ? task.name.slice(task.step.length).trim() : "";
-  return rest.startsWith("(") || rest.startsWith(":") ? rest.replace(/^:|^\((.*)\)$/, "$1") : task.name;
+  return rest.startsWith("(") || rest.startsWith(":") ? rest.replace(/^:|^\((.*?)\)( \(attempt \d+\))?$/, "$1$2") : task.name;
 }

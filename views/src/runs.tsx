@@ -55,7 +55,7 @@ export function Trends({ runs }: { runs: ListedRun[] }): JSX.Element {
     }).filter(({ lines }) => lines.length);
   }, [runs]);
   return <>{pipelines.map(({ pipeline, lines }) => <Card title={`${pipeline}: run by run`} note="wall time, and the median of each step's tasks; the newest on the right"><Table label={`${pipeline}: run by run`} rows={lines} most={40} columns={[
-    { head: "step", cell: ([step]) => (step ? step : <b>whole run</b>) }, { head: "runs", cell: ([, values]) => <Spark values={values} /> },
+    { head: "step", cell: ([step]) => (step ? <span class="runname"><span class="x" title={step}>{step}</span></span> : <b>whole run</b>) }, { head: "runs", cell: ([, values]) => <Spark values={values} /> },
     { head: "before", num: true, cell: ([, values]) => { const earlier = median(values.slice(0, -1).filter((each) => each !== undefined)); return earlier === undefined ? "-" : duration(earlier); } },
     { head: "last", num: true, cell: ([, values]) => { const last = values[values.length - 1]; return last === undefined ? "-" : duration(last); } }]} /></Card>)}</>;
 }
@@ -80,10 +80,10 @@ export function RunsScreen({ told, doc, words, ask }: { told: Told; doc: Doc; wo
   return <div class="page"><h1 class="big"><b>{all.length}</b> {all.length === 1 ? "run" : "runs"}{doc.live && `, ${all.filter((run) => statusOf(run) === "running").length} running`}</h1>
     {all.length > 1 && <div class="counts" role="group" aria-label="Only those">{counts.map(([each, count]) => <button aria-pressed={filter === each} onClick={() => setFilter(filter === each ? "" : each)}><StatusIcon status={each} /><b>{count}</b> {each === "done" ? "ended" : kStatusWords[each]}</button>)}
       {(listed?.unread ?? 0) > 0 && <span class="right dim" role="status">reading {plural(listed!.unread, "recording", "recordings")} …</span>}</div>}
-    <Card title="Runs" wide><Table label="Runs" rows={shown} most={500} columns={[{ head: "run", cell: (run) => <span class="runname"><StatusIcon status={statusOf(run)} /><a class="x" href={to("run", run.run_key)}>{run.name}</a></span> },
-      { head: "began", cell: (run) => moment(run.start_unix_ns) }, { head: "took", num: true, cell: (run) => figure(run, "wall_ns", "ns") }, { head: "tasks", num: true, narrow: true, cell: (run) => figure(run, "tasks", "count") },
+    <Card title="Runs" wide><Table label="Runs" rows={shown} most={500} columns={[{ head: "run", cell: (run) => <span class="runname"><StatusIcon status={statusOf(run)} /><a class="x" href={to("run", run.run_key)} title={run.name}>{run.name}</a></span> },
+      { head: "began", cell: (run) => <span class="when">{moment(run.start_unix_ns).split(" ").map((part) => <><span>{part}</span> </>)}</span> }, { head: "took", num: true, cell: (run) => figure(run, "wall_ns", "ns") }, { head: "tasks", num: true, narrow: true, cell: (run) => figure(run, "tasks", "count") },
       { head: "CPU", num: true, narrow: true, cell: (run) => figure(run, "cpu_ns", "ns") }, { head: "time went to", narrow: true, cell: (run) => <Where time={run.time} /> }, { head: "memory", num: true, narrow: true, cell: (run) => figure(run, "memory_bytes", "bytes") },
-      { head: "findings", cell: (run) => <span class="warn">{problems(run)}</span> }, ...(several ? [{ head: "source", narrow: true, cell: (run: ListedRun) => <span class="dim">{nameOf(run.source)}</span> }] : [])]} />
+      { head: "findings", cell: (run) => <span class="warn">{problems(run)}</span> }, ...(several ? [{ head: "source", narrow: true, cell: (run: ListedRun) => <span class="dim source">{nameOf(run.source)}</span> }] : [])]} />
       {(listed?.left_out ?? 0) > 0 && <p class="dim more">… {listed!.left_out} older ones</p>}</Card>
     <div class="many"><Trends runs={found} /></div></div>;
 }
