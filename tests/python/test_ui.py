@@ -88,6 +88,10 @@ class Made:
     def ask(self, name, key):
         if (name, key) == ("over_time", "00000000000000aa"):
             return {"start_unix_ns": 1795857000000000001, "part_ns": pages.SECOND, "parts": 2, "series": [{"memory_bytes": [1, 5 << 20]}]}
+        if (name, key) == ("why", "00000000000000aa"):
+            at = 100 * pages.SECOND
+            return {"critical_path": {"basis": "files", "length_ns_at_least": 4 * pages.SECOND, "length_ns_at_most": 4 * pages.SECOND, "tasks": [
+                {"task_key": f"{number:016x}", "name": f"align (S{number})", "begin_ns": at, "last_ns": at + pages.SECOND} for number in (0, 1)]}}
         if (name, key) == ("why", "0000000000000002"):
             return {"neighbors": [{"name": "align (S1)", "together_ns": 2 * pages.SECOND, "task_key": "0000000000000001"}]}
         return None
@@ -97,7 +101,7 @@ class Made:
 
     def run(self, tasks, state="running"):
         start = 100 * pages.SECOND
-        self.put("runs", **pages.row("main.nf live", start, 5 * pages.SECOND), id="r1", run_key="00000000000000aa", state="running", start_ns=start)
+        self.put("runs", **pages.row("main.nf live", start, 5 * pages.SECOND), id="r1", run_key="00000000000000aa", state="running", start_ns=start, tasks=tasks)
         self.put("steps", **pages.row("align", start, 5 * pages.SECOND, step="align", expected=8), id="s1", run_key="00000000000000aa", **{"in": "r1"})
         for task in range(tasks):
             self.task(task, state)
@@ -369,6 +373,7 @@ class Live(Serving):
         self.assertLess(time.monotonic() - began, 2)
         self.assertIn("main.nf live has been running for 5.0 s", self.text("h1"))
         self.assertEqual(self.text(".four .cap"), "memory max 5.0 MiB")
+        wait_until(lambda: self.text("[aria-label='Held up by']").startswith("Held up by 2 tasks, 4.0 s of 5.0 s"), "the critical path")
         self.browser.run("location.hash = '#/run/00000000000000aa/task/0000000000000002'")
         wait_until(lambda: "bwa mem" in self.text("main"), "its processes")
         wait_until(lambda: "At the same time" in self.text("main"), "its neighbors")

@@ -55,8 +55,8 @@ export function Table<T>({ label, rows, columns, most = 200 }: { label: string; 
   </table>{rows.length > most && <p class="dim more">… {rows.length - most} more</p>}</div>;
 }
 
-/** What the document has of a key, else what the server says of it: once, and while things live again and again. */
-export function useAsked<T>(ask: Ask, what: Parameters<Ask>[0], key: string | undefined, given: T | undefined, live: boolean): T | undefined {
+/** What the document has of a key, else what the server says of it: once, and while things live again and again, after `pauseMs`. */
+export function useAsked<T>(ask: Ask, what: Parameters<Ask>[0], key: string | undefined, given: T | undefined, live: boolean, pauseMs: (said: T) => number = () => kLookMs): T | undefined {
   const [said, setSaid] = useState<{ key: string | undefined; value: T | undefined }>({ key, value: given });
   useEffect(() => {
     if (given !== undefined || key === undefined) return undefined;
@@ -65,7 +65,7 @@ export function useAsked<T>(ask: Ask, what: Parameters<Ask>[0], key: string | un
     const look = (): void => { void ask(what, key).then((value) => {
       if (!here) return;
       if (value !== null) setSaid({ key, value: value as T | undefined });
-      if (live && value !== undefined) timer = window.setTimeout(look, kLookMs);
+      if (live && value !== undefined) timer = window.setTimeout(look, value === null ? kLookMs : pauseMs(value as T));
     }); };
     look();
     return () => { here = false; clearTimeout(timer); };

@@ -9,6 +9,11 @@ import { Card, StatusIcon, Table, Where, kStatusWords, moment, to, useAsked } fr
 import { Missing } from "./screens";
 
 const kMostTrend = 20;
+const kUnreadMs = 2000;
+// The list may have megabytes; what lives comes by itself.
+const kLookMs = 30_000;
+
+type Listed = { runs: ListedRun[]; left_out: number; unread: number };
 
 /** Runs of the document as the server lists those of other sources. */
 function listedOf(doc: Doc, source: string): ListedRun[] {
@@ -62,7 +67,7 @@ export function Trends({ runs }: { runs: ListedRun[] }): JSX.Element {
 
 export function RunsScreen({ told, doc, words, ask }: { told: Told; doc: Doc; words: string; ask: Ask }): JSX.Element {
   const [filter, setFilter] = useState<Status | "">("");
-  const listed = useAsked<{ runs: ListedRun[]; left_out: number; unread: number }>(ask, "runs", "all", undefined, true);
+  const listed = useAsked<Listed>(ask, "runs", "all", undefined, true, (said) => (said.unread ? kUnreadMs : kLookMs));
   const nameOf = (source: string): string => told.sources.find((each) => each.source === source)?.name ?? doc.title;
   const all = useMemo(() => {
     const own = listedOf(doc, told.source);

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .. import _core, _recording
+from .. import _core
 from .._errors import InvalidArgumentError, ServiceError
-from .._recording import Recording, read
+from .._recording import Recording, past, read
 from .._report import Report
 from ._asked import Asked
 from ._model import Index, Service, View
@@ -204,13 +204,13 @@ def of_key(document: str, key: str) -> str | None:
     return json.dumps(part, ensure_ascii=False)
 
 
-def _past() -> list[Recording]:
-    """What the service has recorded of this user, the newest first; nothing, if it records for nobody but root."""
-    past = getattr(_recording, "past", None)
-    try:
-        return past()[:_MOST_PAST] if past is not None else []
-    except (InvalidArgumentError, ServiceError):
-        return []
+def _of_service(socket: str | None, name: str | None) -> list[tuple[Recording | Service, str]]:
+    """It, and what it has recorded of this user, the newest first; nothing of that, if it records for nobody but root."""
+    service = Service(socket)
+    found: list[tuple[Recording | Service, str]] = [(service, name or service.host.host_name)]
+    with contextlib.suppress(InvalidArgumentError, ServiceError):
+        found += [(each, _name_of_past(each)) for each in past(socket=socket)[:_MOST_PAST]]
+    return found
 
 
 def _name_of_past(recording: Recording) -> str:
@@ -228,16 +228,12 @@ def _name_of_past(recording: Recording) -> str:
 
 def shown_of(given: list[str]) -> list[Shown]:
     """Sockets of services, recordings, and folders that hold one; nothing: the service of this host."""
-    if not given:
-        past = [Shown(number, each, _name_of_past(each)) for number, each in enumerate(_past(), 1)]
-        return [Shown(0, Service(None), "this host"), *past]
-    found = []
-    for number, place in enumerate(given):
+    found = [] if given else _of_service(None, "this host")
+    for place in given:
         try:
             mode = os.stat(place).st_mode
         except OSError as error:
             raise InvalidArgumentError(f"there is no source {place}: {os.strerror(error.errno or 0)}",
                                        "name a recording, a folder that holds one, or the socket of a service") from None
-        source = Service(place) if stat.S_ISSOCK(mode) else read(place)
-        found.append(Shown(number, source, os.path.basename(place.rstrip("/")) if not stat.S_ISSOCK(mode) else source.host.host_name))
-    return found
+        found += _of_service(place, None) if stat.S_ISSOCK(mode) else [(read(place), os.path.basename(place.rstrip("/")))]
+    return [Shown(number, source, name) for number, (source, name) in enumerate(found)]

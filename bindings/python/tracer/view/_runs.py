@@ -23,6 +23,7 @@ _MOST_RUNS = 1000
 _MOST_STEPS = 100
 _MOST_ENDS = 16
 _LEAST_S = 5.0
+_LEAST_END_S = 1.0
 _FIGURES = ("wall_ns", "tasks", "failed", "cpu_ns", "memory_bytes")
 
 
@@ -86,6 +87,8 @@ class Runs:
         self._sources = list(sources)
         self._kept: dict[str, _Read] = {}
         self._reading = threading.Lock()
+        self._ends: dict[str, tuple[float, dict[str, dict[str, Any]]]] = {}
+        self._expecting = threading.Lock()
 
     def _due(self, source: Source, again: bool) -> bool:
         kept = self._kept.get(source.identity)
@@ -131,7 +134,17 @@ class Runs:
         return {"runs": newest[:_MOST_RUNS], "left_out": len(newest[_MOST_RUNS:]), "unread": unread}
 
     def expected_ends(self, source: Source) -> dict[str, dict[str, Any]]:
-        """Of the runs of a service that live, by their key: where past runs say it."""
+        """Of the runs of a service that live, by their key: where past runs say it. All pages get the same."""
+        with self._expecting:
+            again_s, ends = self._ends.get(source.identity, (0.0, {}))
+            begun = time.monotonic()
+            if begun >= again_s:
+                ends = self._expected(source)
+                now = time.monotonic()
+                self._ends[source.identity] = (now + max(PART_OF_TIME * (now - begun), _LEAST_END_S), ends)
+            return ends
+
+    def _expected(self, source: Source) -> dict[str, dict[str, Any]]:
         index = source.index() if source.live else Index()
         living = [run for run in index.runs if run.get("state") == "running" and "run_key" in run]
         if not living:
