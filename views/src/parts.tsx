@@ -22,7 +22,7 @@ export function Icon({ name, label }: { name: string; label?: string }): JSX.Ele
 }
 
 export const kStatusWords: Record<Status, string> = { queued: "queued", running: "running", failed: "failed", done: "done", cached: "from the cache", aborted: "aborted",
-  stalled: "standing still", elsewhere: "elsewhere", withdrawn: "never ran", expired: "expired" };
+  stalled: "stalled", elsewhere: "elsewhere", withdrawn: "never ran", expired: "expired" };
 
 export const StatusIcon = ({ status }: { status: Status }): JSX.Element => <Icon name={status} label={kStatusWords[status]} />;
 
