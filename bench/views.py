@@ -217,6 +217,7 @@ def changes(place, pipeline):
 
 
 def busy(place, pipeline, minutes):
+    pipeline.start(seconds=20)
     top, page = Top("--socket", place), Page(place)
     try:
         page.browser.open(page.address + "#/run/", "document.querySelector('.counts, .card') !== null")

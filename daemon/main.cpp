@@ -34,6 +34,7 @@ int run(const tracerd::Options& options) {
     case Command::kCheck: return tracerd::check_command(options);
     case Command::kReport: return tracerd::report_command(options);
     case Command::kWhy: return tracerd::why_command(options);
+    case Command::kLog: return tracerd::log_command(options);
     case Command::kFiles:
     case Command::kLineage: return tracerd::lineage_command(options);
     case Command::kRuns: return tracerd::runs_command(options);

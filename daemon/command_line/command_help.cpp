@@ -31,6 +31,7 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "compare" ? "[--json] A B | run:KEY run:KEY"
                         : name == "history" ? "[--json] [--pipeline NAME] [--prune AGE | --delete]"
                         : name == "why"     ? "[--json] [FILE ...] [TASK|PID]"
+                        : name == "log"     ? "[-f] [--json] [RUN | FILE ...] [TASK]"
                         : name == "files"   ? "[--json] [FILE ...]"
                         : name == "lineage" ? "[--json | --dot] [FILE ...]"
                         : name == "runs"    ? "[--json]"
@@ -94,7 +95,7 @@ constexpr const char* kRunsDescription = R"(List your runs that the service has 
 
 Prints each run with its pipeline, when it began, how long it took, how many of its tasks are ok, failed or wait, how
 many findings there are, and how large the recordings are that it is in. Needs a service that records by owner:
-docs/service.md. 'tracerd report', 'why', 'files' and 'lineage' without a file take the latest of them.)";
+docs/service.md. 'tracerd report', 'why', 'log', 'files' and 'lineage' without a file take the latest of them.)";
 
 constexpr const char* kCompareDescription = R"(Compare two recordings, or two runs of the history.
 
@@ -118,6 +119,19 @@ process.
 
 --json prints one JSON object, which docs/findings.md describes; for a pid, one for each process that had it.
 Exit status: 0; 1: there is no such task or process; 2: several are called so.)";
+
+constexpr const char* kLogDescription = R"(Print what happened, in order.
+
+Prints a line for each start and end of a run, task, container and process, with the exit status, CPU time, memory and
+files of the process, and for each finding: what the kernel saw, whatever became of the job's own logs. A process that
+ended well within a second has no line for its start, and several of one tool in one task are one line. With a task (its
+name, sample, step, id or key, or a word of its name), prints only what is about it. Times are local.
+
+-f goes on as more happens: in a file that is being written, to its end; without one, in what the service traces of
+yours from now on.
+
+--json prints the events themselves, one JSON object a line, as 'tracerd dump' does.
+Exit status: 0; 1: there is no such task.)";
 
 constexpr const char* kFilesDescription = R"(Print the files that a recording's tasks used.
 
@@ -285,6 +299,12 @@ std::unique_ptr<CLI::App> make_app() {
             "The recording, its files or their folder (default: your latest run); at the end a task, run or pid "
             "(default: all "
             "findings)");
+  CLI::App& log = *app->add_subcommand("log", kLogDescription);
+  add_flag(log, "-f,--follow", "Go on as more happens, until Ctrl-C");
+  add_flag(log, "--json", "Print events as JSON lines: docs/fields.md describes them");
+  add_files(log, "FILE",
+            "The recording, its files or their folder, or one of your runs (default: your latest run, see tracerd "
+            "runs); at the end a task (default: all)");
   CLI::App& files = *app->add_subcommand("files", kFilesDescription);
   add_flag(files, "--json", "Tasks, files and edges as one JSON object: docs/lineage.md describes it");
   add_files(files, "FILE", kRecordingsOrLatest);

@@ -258,6 +258,7 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.report = report_of(app);
   options.as_page = has_flag(app, "--html");
   options.as_dot = has_flag(app, "--dot");
+  options.follow = has_flag(app, "--follow");
   options.history = value_of(app, "--history");
   options.use_history = !has_flag(app, "--no-history");
   if (options.history && !options.use_history)
@@ -287,8 +288,9 @@ Options options_of(const CLI::App& app, Options::Command command) {
 
 bool reads_recordings(Options::Command command) {
   using Command = Options::Command;
-  return command == Command::kReport || command == Command::kWhy || command == Command::kFiles ||
-         command == Command::kLineage || command == Command::kDump || command == Command::kExport;
+  return command == Command::kReport || command == Command::kWhy || command == Command::kLog ||
+         command == Command::kFiles || command == Command::kLineage || command == Command::kDump ||
+         command == Command::kExport;
 }
 
 Options::Command command_of(const std::string& name) {
@@ -298,6 +300,7 @@ Options::Command command_of(const std::string& name) {
   if (name == "export") return Options::Command::kExport;
   if (name == "report") return Options::Command::kReport;
   if (name == "why") return Options::Command::kWhy;
+  if (name == "log") return Options::Command::kLog;
   if (name == "files") return Options::Command::kFiles;
   if (name == "lineage") return Options::Command::kLineage;
   if (name == "runs") return Options::Command::kRuns;
@@ -311,9 +314,8 @@ Options::Command command_of(const std::string& name) {
 }
 
 constexpr const char* kNoCommand =
-    "a command is missing: run, watch, task, runs, report, why, compare, history, files, lineage, dump, export, "
-    "explain, "
-    "serve, status or check";
+    "a command is missing: run, watch, task, runs, report, why, log, compare, history, files, lineage, dump, export, "
+    "explain, serve, status or check";
 
 /// What CLI11 found wrong, in words of ours.
 [[noreturn]] void refuse(const CLI::ParseError& error, const CLI::App* sub) {

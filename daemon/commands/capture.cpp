@@ -220,11 +220,7 @@ void Capture::on_event(const tracer::Event& event) {
     summary_.add(event);
   }
   if (trace_) tasks_.add(event);
-  if (const auto* start = event.get_if<tracer::TaskStart>()) live_.saw(*start);
-  if (const auto* finish = event.get_if<tracer::TaskFinish>()) live_.saw(*finish);
-  if (const auto* sample = event.get_if<tracer::ProcessSample>()) live_.saw(*sample);
-  if (const auto* finding = event.get_if<tracer::Finding>()) live_.saw(*finding);
-  if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);
+  live_.add(event);
 }
 
 std::chrono::nanoseconds Capture::own_cpu_time() noexcept {

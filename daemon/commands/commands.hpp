@@ -24,6 +24,7 @@ void write_text(int fd, std::string_view text, const std::string& name, const st
 int check_command(const Options& options);
 int report_command(const Options& options);
 int why_command(const Options& options);
+int log_command(const Options& options);
 /// Of `files` and of `lineage`.
 int lineage_command(const Options& options);
 int runs_command(const Options& options);

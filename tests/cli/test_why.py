@@ -254,8 +254,8 @@ class Why(support.TestCase):
         terminal = Terminal(self, TRACERD, "run", "--", "bash", script, columns=200)
         terminal.read_until(None)
         self.assertEqual(terminal.exit_status(), 0)
-        live = re.findall(r"\033\[24;1H\033\[m\033\[K(\[.*?\])", terminal.text)
-        self.assertTrue(any(line.startswith("[sleep (pid") for line in live), terminal.text)
+        live = re.findall(r"\033\[24;1H\033\[m\033\[K(.*?)\0338", terminal.text)
+        self.assertTrue(any(re.match(r"\d:\d\d  [\w, ]+ \| sleep \(pid", line) for line in live), terminal.text)
 
 
 if __name__ == "__main__":

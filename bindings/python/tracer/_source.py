@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -86,6 +86,13 @@ class Source(Shown):
 
         text = getattr(self.open_reader(), name)(asked)
         return None if text is None else json.loads(text)
+
+    @checked_call
+    def log(self, task: str = "") -> Iterator[str]:
+        """What happened so far, in order, as the lines of `tracerd log`: docs/log.md. `task`: only what is about the tasks
+        and runs with this name, sample, step, id or key, or in whose name it is a word; none: no line."""
+        recorded = _core.RecordedLog(self.open_reader(), text_of("task", task, empty=True))
+        return _lines_of(recorded)
 
     @checked_call
     def table(self, name: str, *, only_ended: bool = False) -> Table:
@@ -186,3 +193,8 @@ class Source(Shown):
         from ._report import report_of
 
         return report_of(self)
+
+
+def _lines_of(log: _core.RecordedLog) -> Iterator[str]:
+    while (text := log.read()) is not None:
+        yield from text.split("\n")[:-1]
