@@ -67,6 +67,27 @@ class Source(Shown):
         return self._recorded_state.json(since, rows, key, fields)
 
     @checked_call
+    def why(self, asked: str = "") -> dict[str, Any] | None:
+        """What `tracerd why --json` says of a run, task or process, by its name, id, key or pid: docs/findings.md. Without
+        one: the findings and runs. None: it has no such thing, or several. Reads all events so far: of a session of all that
+        a service shows, what the service has recorded.
+
+        Raises InvalidArgumentError if that service records nothing; ServiceError."""
+        return self._ask("why", asked)
+
+    @checked_call
+    def over_time(self, key: str) -> dict[str, Any] | None:
+        """What the run or task with this key consumed and moved over time: docs/state.md. None: nothing has it. Reads as
+        much as why(), and raises the same."""
+        return self._ask("over_time", text_of("key", key))
+
+    def _ask(self, name: str, asked: str) -> dict[str, Any] | None:
+        import json
+
+        text = getattr(self.open_reader(), name)(asked)
+        return None if text is None else json.loads(text)
+
+    @checked_call
     def log(self, task: str = "") -> Iterator[str]:
         """What happened so far, in order, as the lines of `tracerd log`: docs/log.md. `task`: only what is about the tasks
         and runs with this name, sample, step, id or key, or in whose name it is a word; none: no line."""
