@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <grp.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include <fmt/format.h>
 
 #include <tracer/error.hpp>
+#include <tracer/run.hpp>
 
 #include "commands/commands.hpp"
 #include "files/packaged_files.hpp"
@@ -40,8 +40,8 @@ constexpr const char* kPackaged = "/usr/bin/tracerd";
 
 /// A command, or a file that is written.
 struct Step {
-  Words words;
-  std::string content;  ///< Of the file that the first word names, where there is one.
+  Words words = {};
+  std::string content = {};  ///< Of the file that the first word names, where there is one.
   bool may_fail = false;
 };
 
@@ -120,7 +120,7 @@ Plan plan_of_undo() {
     plan.steps.push_back({{"systemctl", "daemon-reload"}, {}, true});
   }
   if (exists(kCopyWithRights)) plan.steps.push_back({{"rm", "-f", kCopyWithRights}});
-  if (::getgrnam(kGroup) != nullptr) plan.steps.push_back({{"groupdel", kGroup}});
+  plan.steps.push_back({{"groupdel", kGroup}, {}, true});
   plan.after = "Configuration and recordings stay: /etc/tracer, /var/lib/tracer";
   return plan;
 }
@@ -180,12 +180,12 @@ void carry_out(const Step& step) {
 /// What `tracerd check` says of it, as the user, with the new group.
 bool works_for(const std::string& user) {
   std::fflush(stdout);
-  const passwd* found = ::getpwnam(user.c_str());
-  if (found == nullptr) return false;
+  const tracer::User found = tracer::find_user(user);
   const pid_t child = ::fork();
   if (child < 0) return false;
   if (child == 0) {
-    if (::initgroups(user.c_str(), found->pw_gid) != 0 || ::setgid(found->pw_gid) != 0 || ::setuid(found->pw_uid) != 0)
+    if (::setgroups(found.groups.size(), found.groups.data()) != 0 || ::setgid(found.gid) != 0 ||
+        ::setuid(found.uid) != 0)
       ::_exit(1);
     if (std::freopen("/dev/null", "w", stdout) == nullptr) ::_exit(1);
     const std::string program = is_of_package() && !exists(kCopyWithRights) ? kPackaged : kCopyWithRights;

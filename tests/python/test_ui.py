@@ -239,7 +239,7 @@ class Api(Serving):
         self.assertEqual(other.asked, read)
 
     def test_errors(self):
-        for path, status in (("/api/v1/report/0123?source=1", 404), ("/api/v1/state?source=9", 404), ("/api/v1/nothing", 404), ("/../etc/passwd", 404),
+        for path, status in (("/api/v1/report/0123?source=1", 404), ("/api/v1/compare?source=1&with=0", 400), ("/api/v1/compare?source=1", 404), ("/api/v1/state?source=9", 404), ("/api/v1/nothing", 404), ("/../etc/passwd", 404),
                              ("/api/v1/over_time/00", 404), ("/api/v1/state?rows=walls", 400)):
             reply, body = self.get(path)
             self.assertEqual((reply.status, list(json.loads(body))[0]), (status, "error"), path)
@@ -495,6 +495,29 @@ class Live(Serving):
         for hidden in "\u202e\u200b\x1b":
             self.assertNotIn(hidden, self.browser.run("document.body.innerText"))
         self.assert_readable()
+        self.assertEqual(self.browser.complaints(), [])
+
+    def test_two_recordings_side_by_side(self):
+        from tracer.view._documents import shown_of
+
+        files = [str(pages.RECORDINGS / f"{name}.tracer") for name in ("nextflow-24", "nextflow-25", "snakemake")]
+        self.serve(*shown_of(files))
+        self.open("#/compare/0/1")
+        wait_until(lambda: self.browser.run("document.querySelectorAll('tbody tr').length") > 5, "the steps")
+        printed = subprocess.run([TRACERD, "compare", *files[:2]], capture_output=True, text=True, check=True, env=os.environ | {"LC_ALL": "C.UTF-8"}).stdout
+        self.assertIn(self.text("h1").rstrip("."), printed)
+        rows = self.browser.run("[...document.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))")
+        listed = 0
+        for name, counts, wall_a, wall_b, change, word, _, *others in rows:
+            line = next((line for line in printed.splitlines() if line.startswith(name + " ") and f" {counts} " in line), None)
+            if line is not None:  # The table leaves out what took next to nothing.
+                listed += 1
+                for cell in (wall_a, wall_b, change, word, *others):
+                    self.assertIn(cell, line)
+        self.assertGreater(listed, 8)
+        self.assert_readable()
+        self.browser.run("(() => { const b = document.querySelectorAll('.choice select')[1]; b.value = '2'; b.dispatchEvent(new Event('change')); })()")
+        wait_until(lambda: "27.8 s" in self.text("h1"), "the other one")
         self.assertEqual(self.browser.complaints(), [])
 
     def test_runs_of_all_sources_are_listed(self):

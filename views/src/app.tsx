@@ -4,6 +4,7 @@ import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Told, follow } from "./data";
 import type { ListedRun } from "./model";
+import { CompareScreen } from "./compare";
 import { Icon, to } from "./parts";
 import { Patterns } from "./lanes";
 import { RunScreen } from "./run";
@@ -11,6 +12,7 @@ import { RunsScreen } from "./runs";
 import { HostsScreen, Missing, TaskScreen, ToolsScreen, WhyScreen } from "./screens";
 
 const kPlaces: [string, string][] = [["runs", "Runs"], ["tools", "Tools"], ["hosts", "Hosts"]];
+const kCompare: [string, string][] = [["compare", "Compare"]];
 
 // In the frame of a notebook a link to a place would lead out of it.
 const isFramed = location.protocol === "about:";
@@ -46,6 +48,7 @@ function Screen({ told, place, words }: { told: Told; place: string[]; words: st
   if (screen === "run" && below === "task") return <TaskScreen doc={doc} taskKey={what} ask={source.ask} />;
   if (screen === "run" && below === "why") return <WhyScreen doc={doc} findingKey={what} />;
   if (screen === "tools") return <ToolsScreen doc={doc} words={words} />;
+  if (screen === "compare") return <CompareScreen told={told} a={key} b={below} ask={source.ask} />;
   if (screen === "hosts") return <HostsScreen doc={doc} />;
   if (screen === "runs" || (screen === "" && (doc.live || doc.runs.length > 1))) return <RunsScreen told={told} doc={doc} words={words} ask={source.ask} />;
   if ((key && !doc.runs.some((run) => run.run_key === key)) || (!doc.runs.length && !doc.totals)) return <Missing what="run" />;
@@ -101,7 +104,7 @@ function App(): JSX.Element {
     });
   }, [place.join("/"), told.source, told.doc === undefined]);
   const current = place[0] === "run" || place[0] === "" ? "runs" : place[0];
-  const links = (icons: boolean): JSX.Element[] => kPlaces.map(([name, word]) => <a href={to(name)} {...(current === name ? { "aria-current": "page" as const } : {})}>{icons && <Icon name={name} />}{word}</a>);
+  const links = (icons: boolean): JSX.Element[] => [...kPlaces, ...(told.sources.filter((each) => each.kind === "recording").length > 1 ? kCompare : [])].map(([name, word]) => <a href={to(name)} {...(current === name ? { "aria-current": "page" as const } : {})}>{icons && <Icon name={name} />}{word}</a>);
   return <>
     <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to the run</a>
     <header class="bar"><a class="brand" href={to("runs")} aria-label="tracer, all runs"><svg viewBox="0 0 20 20" aria-hidden="true"><rect class="f-computing" x="1" y="3" width="11" height="3.600" rx="1" /><rect class="f-disk" x="5" y="8.200" width="14" height="3.600" rx="1" /><rect class="f-lock" x="3" y="13.400" width="8" height="3.600" rx="1" /></svg><span>tracer</span></a>

@@ -6,7 +6,7 @@ import { parse } from "./json";
 const kAgainMs = 3000;
 
 /** Processes, files and peers of a run or task; why; over time; runs of all sources. undefined: the source does not say it; null: not now. */
-export type Ask = (what: "held" | "why" | "over_time" | "runs", key: string) => Promise<unknown>;
+export type Ask = (what: "held" | "why" | "over_time" | "runs" | "compare", key: string) => Promise<unknown>;
 export type Link = "still" | "live" | "lost";
 type Reply = { since: string; all: boolean; more: boolean; runs?: Row[]; steps?: Row[]; tasks?: Row[]; findings?: Finding[]; gone?: string[]; counts?: Doc["counts"];
   expected_end?: Doc["expected_end"] };
@@ -112,6 +112,7 @@ export function follow(tell: (told: Told) => void): { choose: (source: string) =
     pause: (value) => { paused = value; if (!paused) tell(told); },
     ask: async (what, key) => {
       if (what === "runs") return told.sources.length > 1 ? get("runs").catch(() => null) : undefined;
+      if (what === "compare") return get(`compare?source=${key}`).catch(() => null);
       if (what !== "held" && !told.sources.find((each) => each.source === told.source)?.says.includes(what)) return undefined;
       try {
         return await get(what === "held" ? `state?${query()}&key=${encodeURIComponent(key)}` : `${what}/${encodeURIComponent(key)}?${query()}`);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Union
@@ -65,6 +66,12 @@ class Recording(Source):
         if self._descriptors:
             return _core.RecordingReader([each.fd for each in self._descriptors], [each.name for each in self._descriptors])
         return _core.RecordingReader(self._files)
+
+    @checked_call
+    def compare(self, other: Recording) -> dict[str, Any]:
+        """How `other` differs from it, as `tracerd compare --json` prints it: docs/history.md. Reads both whole."""
+        found: dict[str, Any] = json.loads(_core.compare(self.open_reader(), other.open_reader()))
+        return found
 
     @property
     def damage(self) -> Damage:

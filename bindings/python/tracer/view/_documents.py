@@ -94,6 +94,12 @@ class Shown:
                 raise LookupError("this service records nothing") from None
             raise
 
+    def compared(self, other: Shown) -> dict[str, Any]:
+        """How the other recording differs from this one."""
+        if not isinstance(self.source, Recording) or not isinstance(other.source, Recording):
+            raise InvalidArgumentError("only recordings can be compared", "choose two sources that are recordings")
+        return self.source.compare(other.source)
+
     def changed(self) -> object:
         """Another value after the files of a recording have changed."""
         return _changed_of(self.source) if isinstance(self.source, Recording) else None

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import _core
 from .._errors import InvalidArgumentError, NotPermittedError, TracerError
+from ._asked import Asked
 from ._documents import Shown, of_key
 from ._page import POLICY_OF_SERVER, served_page
 from ._runs import Runs
@@ -104,6 +105,7 @@ class _Api:
     def __init__(self, shown: list[Shown]) -> None:
         self._shown = {each.identity: each for each in shown}
         self._runs = Runs(shown)
+        self._compared = Asked(lambda a, b: self._shown[a].compared(self._shown[b]))
         self._streams = 0
 
     def _source(self, request: Request) -> Shown:
@@ -125,6 +127,12 @@ class _Api:
 
     async def runs(self, request: Request) -> Response:
         return _json(json.dumps(await run_in_threadpool(self._runs.listed)))
+
+    async def compare(self, request: Request) -> Response:
+        a, b = self._source(request), self._shown.get(request.query_params.get("with", ""))
+        if b is None:
+            raise LookupError("there is no such source: see sources")
+        return _json(json.dumps(await run_in_threadpool(self._compared.answer, a.identity, b.identity)))
 
     def _state(self, source: Shown, since: str) -> tuple[dict[str, Any], str]:
         """The reply of a source for pages, and its text."""
@@ -212,7 +220,7 @@ def application(shown: list[Shown], token: str, cookie: str, allowed_hosts: list
     app = Starlette(routes=[
         Route("/", _page), _asset("/page.js", "script", "text/javascript; charset=utf-8"), _asset("/page.css", "style", "text/css; charset=utf-8"),
         _asset("/page.svg", "icon", "image/svg+xml"),
-        Route(f"{at}sources", api.sources), Route(f"{at}runs", api.runs), Route(f"{at}state", api.state), Route(f"{at}changes", api.changes),
+        Route(f"{at}sources", api.sources), Route(f"{at}runs", api.runs), Route(f"{at}compare", api.compare), Route(f"{at}state", api.state), Route(f"{at}changes", api.changes),
         Route(f"{at}report/{{key}}", api.report), Route(f"{at}over_time/{{key}}", api.answer_of("over_time")),
         Route(f"{at}why/{{key}}", api.answer_of("why")),
     ], exception_handlers={404: _not_found, LookupError: _not_found, TracerError: _refused})
