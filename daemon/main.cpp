@@ -11,6 +11,7 @@
 #include <tracer/version.hpp>
 
 #include "commands/commands.hpp"
+#include "process/copy_with_rights.hpp"
 #include "show/printable.hpp"
 #include "terminal/messages.hpp"
 #include "terminal/say.hpp"
@@ -31,9 +32,11 @@ int run(const tracerd::Options& options) {
     case Command::kDump: return tracerd::dump_command(options);
     case Command::kExport: return tracerd::export_command(options);
     case Command::kExplain: return tracerd::explain_command(options);
+    case Command::kSetup: return tracerd::setup_command(options);
     case Command::kCheck: return tracerd::check_command(options);
     case Command::kReport: return tracerd::report_command(options);
     case Command::kWhy: return tracerd::why_command(options);
+    case Command::kLog: return tracerd::log_command(options);
     case Command::kFiles:
     case Command::kLineage: return tracerd::lineage_command(options);
     case Command::kRuns: return tracerd::runs_command(options);
@@ -58,6 +61,8 @@ int run_and_report(int argc, char** argv) {
   try {
     const tracerd::Options options = tracerd::parse_command_line(argc, argv);
     failed = 1;
+    if (options.command == tracerd::Options::Command::kRun || options.command == tracerd::Options::Command::kWatch)
+      tracerd::become_copy_with_rights(argv);
     try {
       return run(options);
     } catch (const tracer::Error& error) {

@@ -26,11 +26,13 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "dump"    ? "[--explain] FILE ..."
                         : name == "export"  ? "[--trace FILE] [--benchmark FOLDER] FILE ..."
                         : name == "explain" ? "PID"
+                        : name == "setup"   ? "[--capabilities] [--dry-run] [--undo]"
                         : name == "check"   ? "[--json] [--rules FILE]"
                         : name == "report"  ? "[--by ROWS | --json | --html] [FILE ...]"
                         : name == "compare" ? "[--json] A B | run:KEY run:KEY"
                         : name == "history" ? "[--json] [--pipeline NAME] [--prune AGE | --delete]"
                         : name == "why"     ? "[--json] [FILE ...] [TASK|PID]"
+                        : name == "log"     ? "[-f] [--json] [RUN | FILE ...] [TASK]"
                         : name == "files"   ? "[--json] [FILE ...]"
                         : name == "lineage" ? "[--json | --dot] [FILE ...]"
                         : name == "runs"    ? "[--json]"
@@ -53,8 +55,8 @@ constexpr const char* kDescription =
     "Reports which programs ran and what each consumed, from the Linux kernel's own "
     "accounting.";
 constexpr const char* kFooter = R"(
-'tracerd COMMAND --help' explains each command. Tracing needs root (sudo), or CAP_BPF and CAP_PERFMON, and Linux 5.10 or
-later with BTF; 'tracerd check' reports what this machine has.
+'tracerd COMMAND --help' explains each command. Tracing needs root (sudo), or what
+'tracerd setup' sets up once, and Linux 5.10 or later with BTF; 'tracerd check' reports what this machine has.
 )";
 
 constexpr const char* kRunDescription = R"(Trace a command and everything it starts.
@@ -94,7 +96,7 @@ constexpr const char* kRunsDescription = R"(List your runs that the service has 
 
 Prints each run with its pipeline, when it began, how long it took, how many of its tasks are ok, failed or wait, how
 many findings there are, and how large the recordings are that it is in. Needs a service that records by owner:
-docs/service.md. 'tracerd report', 'why', 'files' and 'lineage' without a file take the latest of them.)";
+docs/service.md. 'tracerd report', 'why', 'log', 'files' and 'lineage' without a file take the latest of them.)";
 
 constexpr const char* kCompareDescription = R"(Compare two recordings, or two runs of the history.
 
@@ -118,6 +120,19 @@ process.
 
 --json prints one JSON object, which docs/findings.md describes; for a pid, one for each process that had it.
 Exit status: 0; 1: there is no such task or process; 2: several are called so.)";
+
+constexpr const char* kLogDescription = R"(Print what happened, in order.
+
+Prints a line for each start and end of a run, task, container and process, with the exit status, CPU time, memory and
+files of the process, and for each finding: what the kernel saw, whatever became of the job's own logs. A process that
+ended well within a second has no line for its start, and several of one tool in one task are one line. With a task (its
+name, sample, step, id or key, or a word of its name), prints only what is about it. Times are local.
+
+-f goes on as more happens: in a file that is being written, to its end; without one, in what the service traces of
+yours from now on.
+
+--json prints the events themselves, one JSON object a line, as 'tracerd dump' does.
+Exit status: 0; 1: there is no such task.)";
 
 constexpr const char* kFilesDescription = R"(Print the files that a recording's tasks used.
 
@@ -145,6 +160,14 @@ constexpr const char* kExplainDescription = R"(Explain which run and task a livi
 
 Reads the process and its ancestors in /proc, and prints each field of its context with the rule that gives it and the
 condition of that rule. It does not know labels and announcements of a session: see 'tracerd dump --explain'.)";
+
+constexpr const char* kSetupDescription = R"(Let users trace without sudo, once and for all.
+
+Where systemd runs, installs and starts the service, which traces for every user their own processes. Elsewhere, or with
+--capabilities, puts a copy of this program into /usr/local/bin that members of the group tracers may trace with, and
+makes you one. Asks sudo once, and prints each command that changes something before it runs it. The copy is needed as
+a tracerd in a home, of pip or conda loses its capabilities with each upgrade, and never has any on NFS and nosuid mounts.
+Run it again to upgrade the copy.)";
 
 constexpr const char* kCheckDescription = R"(Report what this machine allows.
 
@@ -285,6 +308,12 @@ std::unique_ptr<CLI::App> make_app() {
             "The recording, its files or their folder (default: your latest run); at the end a task, run or pid "
             "(default: all "
             "findings)");
+  CLI::App& log = *app->add_subcommand("log", kLogDescription);
+  add_flag(log, "-f,--follow", "Go on as more happens, until Ctrl-C");
+  add_flag(log, "--json", "Print events as JSON lines: docs/fields.md describes them");
+  add_files(log, "FILE",
+            "The recording, its files or their folder, or one of your runs (default: your latest run, see tracerd "
+            "runs); at the end a task (default: all)");
   CLI::App& files = *app->add_subcommand("files", kFilesDescription);
   add_flag(files, "--json", "Tasks, files and edges as one JSON object: docs/lineage.md describes it");
   add_files(files, "FILE", kRecordingsOrLatest);
@@ -315,6 +344,10 @@ std::unique_ptr<CLI::App> make_app() {
   CLI::App& check = *app->add_subcommand("check", kCheckDescription);
   add_flag(check, "--json", "Print one JSON object");
   add(check, "--rules", "FILE", "Check a file of rules for engines");
+  CLI::App& setup = *app->add_subcommand("setup", kSetupDescription);
+  add_flag(setup, "--capabilities", "No service, even where systemd runs");
+  add_flag(setup, "--dry-run", "Print what would be done, and change nothing");
+  add_flag(setup, "--undo", "Remove what it has set up; configuration and recordings stay");
   // Last: a subcommand begins with the footer that there is.
   app->footer(kFooter);
   for (CLI::App* each : app->get_subcommands({})) each->group("Commands");

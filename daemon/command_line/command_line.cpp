@@ -258,6 +258,7 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.report = report_of(app);
   options.as_page = has_flag(app, "--html");
   options.as_dot = has_flag(app, "--dot");
+  options.follow = has_flag(app, "--follow");
   options.history = value_of(app, "--history");
   options.use_history = !has_flag(app, "--no-history");
   if (options.history && !options.use_history)
@@ -265,6 +266,9 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.config = value_of(app, "--config");
   options.socket = value_of(app, "--socket");
   options.check_only = has_flag(app, "--check");
+  options.capabilities = has_flag(app, "--capabilities");
+  options.dry_run = has_flag(app, "--dry-run");
+  options.undo = has_flag(app, "--undo");
   options.prune = prune_of(app);
   options.delete_history = has_flag(app, "--delete");
   if (options.prune && options.delete_history)
@@ -287,8 +291,9 @@ Options options_of(const CLI::App& app, Options::Command command) {
 
 bool reads_recordings(Options::Command command) {
   using Command = Options::Command;
-  return command == Command::kReport || command == Command::kWhy || command == Command::kFiles ||
-         command == Command::kLineage || command == Command::kDump || command == Command::kExport;
+  return command == Command::kReport || command == Command::kWhy || command == Command::kLog ||
+         command == Command::kFiles || command == Command::kLineage || command == Command::kDump ||
+         command == Command::kExport;
 }
 
 Options::Command command_of(const std::string& name) {
@@ -298,6 +303,7 @@ Options::Command command_of(const std::string& name) {
   if (name == "export") return Options::Command::kExport;
   if (name == "report") return Options::Command::kReport;
   if (name == "why") return Options::Command::kWhy;
+  if (name == "log") return Options::Command::kLog;
   if (name == "files") return Options::Command::kFiles;
   if (name == "lineage") return Options::Command::kLineage;
   if (name == "runs") return Options::Command::kRuns;
@@ -307,13 +313,13 @@ Options::Command command_of(const std::string& name) {
   if (name == "serve") return Options::Command::kServe;
   if (name == "status") return Options::Command::kStatus;
   if (name == "explain") return Options::Command::kExplain;
+  if (name == "setup") return Options::Command::kSetup;
   return Options::Command::kCheck;
 }
 
 constexpr const char* kNoCommand =
-    "a command is missing: run, watch, task, runs, report, why, compare, history, files, lineage, dump, export, "
-    "explain, "
-    "serve, status or check";
+    "a command is missing: run, watch, task, runs, report, why, log, compare, history, files, lineage, dump, export, "
+    "explain, serve, status, check or setup";
 
 /// What CLI11 found wrong, in words of ours.
 [[noreturn]] void refuse(const CLI::ParseError& error, const CLI::App* sub) {

@@ -31,9 +31,11 @@ struct Options {
     kDump,
     kExport,
     kExplain,
+    kSetup,
     kCheck,
     kReport,
     kWhy,
+    kLog,
     kFiles,
     kLineage,
     kRuns,
@@ -72,8 +74,9 @@ struct Options {
   std::optional<std::string> benchmark;  ///< A folder.
   std::optional<std::string> report;     ///< A file, written at the end: JSON or a page.
   std::optional<std::string> rules;      ///< Of check: a file of rules for engines.
-  bool as_json = false;                  ///< Of check, report, why, files, lineage, runs, history and compare.
+  bool as_json = false;                  ///< Of check, report, why, log, files, lineage, runs, history and compare.
   bool as_page = false;                  ///< Of report.
+  bool follow = false;                   ///< Of log.
   bool as_dot = false;                   ///< Of lineage.
   std::optional<std::string> task;       ///< Of task: its name.
   bool use_history = true;
@@ -83,10 +86,14 @@ struct Options {
   std::optional<std::uint64_t> input_bytes;
   std::optional<std::string> config;  ///< Of serve.
   std::optional<std::string> socket;  ///< Of serve and status: another than the configured one.
+  bool capabilities = false;          ///< Of setup: no service, even where systemd runs.
+  bool dry_run = false;               ///< Of setup.
+  bool undo = false;                  ///< Of setup.
   bool check_only = false;            ///< Of serve: the configuration is checked, and nothing else happens.
-  std::vector<std::string> files;     ///< Recordings; of compare also run:KEY; of why, the last may be what is asked.
-  std::vector<std::string> given;     ///< Of task: all words but the first.
-  std::vector<std::string> words;     ///< The command to run.
+  std::vector<std::string>
+      files;  ///< Recordings; of compare also run:KEY; of why and log, the last may be what is asked.
+  std::vector<std::string> given;  ///< Of task: all words but the first.
+  std::vector<std::string> words;  ///< The command to run.
 };
 
 /// Throws tracer::Error: kInvalidArgument, kContradiction.

@@ -22,7 +22,8 @@
 #include "history/owner.hpp"
 #include "process/own_memory.hpp"
 #include "process/privileges.hpp"
-#include "show/page/page.hpp"
+#include "report/json/document.hpp"
+#include "show/page.hpp"
 #include "show/printable.hpp"
 #include "show/report_text.hpp"
 #include "show/screen.hpp"
@@ -30,7 +31,9 @@
 #include "terminal/say.hpp"
 
 namespace tracerd {
+using tracer::internal::document_of;
 using tracer::internal::format_report;
+using tracer::internal::page_of;
 using tracer::internal::printable;
 using tracer::internal::printable_lines;
 using tracer::internal::terminal_columns;
@@ -217,11 +220,7 @@ void Capture::on_event(const tracer::Event& event) {
     summary_.add(event);
   }
   if (trace_) tasks_.add(event);
-  if (const auto* start = event.get_if<tracer::TaskStart>()) live_.saw(*start);
-  if (const auto* finish = event.get_if<tracer::TaskFinish>()) live_.saw(*finish);
-  if (const auto* sample = event.get_if<tracer::ProcessSample>()) live_.saw(*sample);
-  if (const auto* finding = event.get_if<tracer::Finding>()) live_.saw(*finding);
-  if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);
+  live_.add(event);
 }
 
 std::chrono::nanoseconds Capture::own_cpu_time() noexcept {
@@ -338,8 +337,8 @@ std::string Capture::report_document(const std::string& title, const tracer::Rep
   // A page is UTF-8, wherever it is made.
   const tracer::internal::Utf8Scope utf8(true);
   tracer::internal::DetailedReport detailed = detailed_->detailed(report);
-  detailed.host = session_.host();
-  return page_of(detailed, title, format_report(title, report, by_, std::nullopt));
+  detailed.hosts = {session_.host()};
+  return page_of(document_of(detailed, title, true), title, format_report(title, report, by_, std::nullopt));
 }
 
 std::string Capture::write_report(const std::string& document) {

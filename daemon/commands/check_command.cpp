@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,8 +19,10 @@
 #include <tracer/host.hpp>
 #include <tracer/source.hpp>
 #include <tracer/tier.hpp>
+#include <tracer/version.hpp>
 
 #include "commands/commands.hpp"
+#include "process/copy_with_rights.hpp"
 #include "process/privileges.hpp"
 #include "show/printable.hpp"
 #include "source/proc/user_namespace.hpp"
@@ -66,6 +69,24 @@ tracer::CheckItem identity_item() {
                                  line == 0 ? "rights can't be given up" : text.substr(0, line),
                                  line < text.size() ? text.substr(line + 1) : "",
                                  {}};
+  return item;
+}
+
+/// What `tracerd setup` has set up; absent: nothing.
+std::optional<tracer::CheckItem> copy_item() {
+  const auto version = version_of_copy();
+  if (!version) return std::nullopt;
+  tracer::CheckItem item;
+  item.name = fmt::format("copy with rights at {}", kCopyWithRights);
+  item.required = false;
+  item.effect = "tracerd run and watch of users without rights";
+  item.available = *version == TRACER_VERSION;
+  if (!item.available)
+    item.problem = tracer::Problem{tracer::ErrorCode::kPermission,
+                                   0,
+                                   fmt::format("it is {}, this is {}", printable(*version, 40), TRACER_VERSION),
+                                   "tracerd setup",
+                                   {}};
   return item;
 }
 
@@ -153,10 +174,8 @@ void print_text(const tracer::CheckReport& report) {
   if (as_root ? std::getenv("SUDO_UID") == nullptr : report.usable() || works_by_service(report)) return;
   if (tracer::internal::in_user_namespace()) return;
   std::error_code ignored;
-  fmt::print(
-      "\nTo trace as yourself, with your own PATH, once: sudo setcap cap_bpf,cap_perfmon+ep {}\n"
-      "For a group only, or by the service: docs/install.md, \"Without sudo\"\n",
-      printable(std::filesystem::read_symlink("/proc/self/exe", ignored).string()));
+  fmt::print("\nTo trace as yourself, with your own PATH, once: {} setup\n",
+             printable(std::filesystem::read_symlink("/proc/self/exe", ignored).string()));
 }
 
 }  // namespace
@@ -169,6 +188,7 @@ int check_command(const Options& options) {
   }
   tracer::CheckReport report = tracer::check();
   report.items.push_back(identity_item());
+  if (auto copy = copy_item()) report.items.push_back(std::move(*copy));
   report.items.push_back(service_item());
   const bool works = report.usable() || works_by_service(report);
   if (options.as_json) {

@@ -22,8 +22,10 @@ int export_command(const Options& options);
 /// Throws tracer::Error(kFileUnwritable), also if it takes no text and `go_on` says no.
 void write_text(int fd, std::string_view text, const std::string& name, const std::function<bool()>& go_on);
 int check_command(const Options& options);
+int setup_command(const Options& options);
 int report_command(const Options& options);
 int why_command(const Options& options);
+int log_command(const Options& options);
 /// Of `files` and of `lineage`.
 int lineage_command(const Options& options);
 int runs_command(const Options& options);

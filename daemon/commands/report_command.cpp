@@ -15,13 +15,16 @@
 #include "files/recordings.hpp"
 #include "process/privileges.hpp"
 #include "report/detailed_report.hpp"
-#include "show/page/page.hpp"
+#include "report/json/document.hpp"
+#include "show/page.hpp"
 #include "show/report_text.hpp"
 #include "show/screen.hpp"
 #include "terminal/say.hpp"
 
 namespace tracerd {
+using tracer::internal::document_of;
 using tracer::internal::format_report;
+using tracer::internal::page_of;
 using tracer::internal::terminal_columns;
 namespace {
 
@@ -59,12 +62,12 @@ std::string page_of_all(Recordings& recordings, const ChosenPrice& chosen) {
                              [&](const tracer::Event& event) { summary->add(event); },
                              [&](const tracer::RecordingDamage& damage) {
                                reports.push_back(summary->report({.damage = damage}));
-                               reports.back().host = of_sessions;
+                               reports.back().hosts = {of_sessions};
                              }});
   DetailedReport sum = sum_of_detailed_reports(std::move(reports), kMostListedProcesses);
   say("{}", set_price(sum.report, chosen));
   const std::string title = title_of(recordings);
-  return page_of(sum, title, format_report(title, sum.report, std::nullopt, std::nullopt));
+  return page_of(document_of(sum, title, true), title, format_report(title, sum.report, std::nullopt, std::nullopt));
 }
 
 /// Who called sudo is one that is there, or has chosen none.

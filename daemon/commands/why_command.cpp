@@ -9,8 +9,8 @@
 #include <tracer/recording.hpp>
 
 #include "commands/commands.hpp"
+#include "files/asked_words.hpp"
 #include "files/recordings.hpp"
-#include "stream/recording_series.hpp"
 #include "insight/recorded_events.hpp"
 #include "process/privileges.hpp"
 #include "report/subjects.hpp"
@@ -56,34 +56,10 @@ int refuse_subject(const Subjects& subjects, const std::vector<Subject>& found, 
   return kUnknownSubject;
 }
 
-struct Words {
-  std::vector<std::string> files;
-  std::optional<std::string> asked;
-};
-
-/// The last one is what is asked, unless it is a recording.
-Words words_of(const std::vector<std::string>& given) {
-  Words words{given, {}};
-  if (given.empty()) return words;
-  // Alone, what may be the path of a recording is one.
-  if (given.size() == 1 && (given[0] == "-" || given[0].find_first_of("/.") != std::string::npos)) return words;
-  if (std::filesystem::exists(given.back())) {
-    try {
-      tracer::internal::open_parts({given.back()});
-      return words;
-    } catch (const tracer::Error& error) {
-      if (error.code() != tracer::ErrorCode::kNotARecording) throw;
-    }
-  }
-  words.asked = given.back();
-  words.files.pop_back();
-  return words;
-}
-
 }  // namespace
 
 int why_command(const Options& options) {
-  const Words words = words_of(options.files);
+  const AskedWords words = asked_words(options.files);
   tracer::RecordingReader reader = open_recording(words.files);
   become_reader();
   const std::string asked = words.asked.value_or("");

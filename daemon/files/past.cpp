@@ -26,6 +26,7 @@
 #include "base/process_id.hpp"
 #include "context/task_name.hpp"
 #include "process/privileges.hpp"
+#include "report/asked_work.hpp"
 #include "show/printable.hpp"
 #include "source/client/past_client.hpp"
 #include "stream/recording_series.hpp"
@@ -93,6 +94,15 @@ void keep_own(std::vector<PassedFile>& files, uid_t self) {
     std::erase_if(files, [&](const PassedFile& file) { return !is_own(file); });
 }
 
+/// Those that it may be in. The one before them stays: so that nothing is missing before the run.
+void keep_files_of(const PastRun& run, std::vector<PassedFile>& newest_first) {
+  bool has_before = false;
+  std::erase_if(newest_first, [&](const PassedFile& file) {
+    if (file.about.owner_uid != run.owner_uid) return true;
+    return file.about.written_ns < run.begin_ns && std::exchange(has_before, true);
+  });
+}
+
 /// The run that began last, and the files that it may be in. A file begins with the runs that live then, so that none
 /// before them can have a later one, once all of it was written before that began.
 std::optional<PastRun> find_latest(std::vector<PassedFile>& newest_first) {
@@ -107,12 +117,7 @@ std::optional<PastRun> find_latest(std::vector<PassedFile>& newest_first) {
     if (const auto found = runs.runs(); !found.empty()) latest = found.front();
   }
   if (!latest) return std::nullopt;
-  // The one before it stays: so that nothing is missing before the run.
-  bool has_before = false;
-  std::erase_if(newest_first, [&](const PassedFile& file) {
-    if (file.about.owner_uid != latest->owner_uid) return true;
-    return file.about.written_ns < latest->begin_ns && std::exchange(has_before, true);
-  });
+  keep_files_of(*latest, newest_first);
   return latest;
 }
 
@@ -231,17 +236,40 @@ tracer::RecordingReader copy_of(const PastRun& run, const std::vector<PassedFile
   return {memory.release(), name};
 }
 
-}  // namespace
-
-std::vector<ListedRun> past_runs() {
-  const std::vector<PassedFile> files = ask_and_become_reader();
+/// The newest first.
+std::vector<PastRun> runs_in(const std::vector<PassedFile>& files) {
   PastRuns runs;
   // The oldest session first, so that what comes last of a run counts.
   std::vector<RecordingSeries> all = series_of(files);
   std::reverse(all.begin(), all.end());
   for (RecordingSeries& series : all) add_runs(series, runs);
+  return runs.runs();
+}
+
+/// Says which it is.
+tracer::RecordingReader reader_of(const PastRun& run, const std::vector<PassedFile>& files) {
+  std::string name = tracer::internal::run_name(*run.context);
+  if (name.empty()) name = run.context->engine.value_or("run");
+  const std::time_t began = static_cast<std::time_t>(run.begin_ns / 1'000'000'000);
+  name = fmt::format("{}, the run of {:%Y-%m-%d %H:%M:%S}", tracer::internal::printable(name), fmt::localtime(began));
+  say("tracerd: {}\n", name);
+  return copy_of(run, files, name);
+}
+
+[[noreturn]] void refuse_without_runs() {
+  throw tracer::Error({tracer::ErrorCode::kInvalidArgument,
+                       0,
+                       "the service has recorded no run of yours",
+                       "begin one: tracerd run COMMAND, or name a recording",
+                       {}});
+}
+
+}  // namespace
+
+std::vector<ListedRun> past_runs() {
+  const std::vector<PassedFile> files = ask_and_become_reader();
   std::vector<ListedRun> listed;
-  for (PastRun& run : runs.runs()) {
+  for (PastRun& run : runs_in(files)) {
     ListedRun& each = listed.emplace_back(std::move(run));
     // A file has what came after the one before it; the newest comes first.
     std::uint64_t before_ns = 0;
@@ -260,18 +288,23 @@ tracer::RecordingReader latest_run() {
   std::vector<PassedFile> files = ask_and_become_reader();
   keep_own(files, self);
   const auto run = find_latest(files);
-  if (!run)
-    throw tracer::Error({tracer::ErrorCode::kInvalidArgument,
-                         0,
-                         "the service has recorded no run of yours",
-                         "begin one: tracerd run COMMAND, or name a recording",
-                         {}});
-  std::string name = tracer::internal::run_name(*run->context);
-  if (name.empty()) name = run->context->engine.value_or("run");
-  const std::time_t began = static_cast<std::time_t>(run->begin_ns / 1'000'000'000);
-  name = fmt::format("{}, the run of {:%Y-%m-%d %H:%M:%S}", tracer::internal::printable(name), fmt::localtime(began));
-  say("tracerd: {}\n", name);
-  return copy_of(*run, files, name);
+  if (!run) refuse_without_runs();
+  return reader_of(*run, files);
+}
+
+FoundRun find_run(std::string_view name) {
+  const uid_t self = ::getuid();
+  std::vector<PassedFile> files = ask_and_become_reader();
+  keep_own(files, self);
+  const std::vector<PastRun> runs = runs_in(files);
+  if (runs.empty()) refuse_without_runs();
+  const auto named = std::find_if(runs.begin(), runs.end(), [&](const PastRun& run) {
+    const auto names = tracer::internal::names_of_scope(*run.context, true);
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
+  const PastRun& run = named == runs.end() ? runs.front() : *named;
+  keep_files_of(run, files);
+  return {reader_of(run, files), named != runs.end()};
 }
 
 }  // namespace tracerd

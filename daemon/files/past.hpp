@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include <tracer/recording.hpp>
@@ -20,5 +21,12 @@ struct ListedRun {
 std::vector<ListedRun> past_runs();
 /// The events of the caller's own latest run, and says which it is. Throws tracer::Error, also where there is none.
 tracer::RecordingReader latest_run();
+
+struct FoundRun {
+  tracer::RecordingReader reader;
+  bool is_named = false;
+};
+/// Likewise, of the latest run with this name, id or key; where none has it, of the latest of all.
+FoundRun find_run(std::string_view name);
 
 }  // namespace tracerd

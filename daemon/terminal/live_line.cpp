@@ -8,27 +8,25 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/tool_name.hpp"
 #include "context/task_name.hpp"
 #include "history/script.hpp"
 #include "show/figures.hpp"
 #include "show/printable.hpp"
-#include "show/screen.hpp"
+#include "state/process_spans.hpp"
 #include "terminal/messages.hpp"
 #include "terminal/say.hpp"
 
 namespace tracerd {
-using tracer::internal::format_count;
 using tracer::internal::format_duration;
 using tracer::internal::names_kind;
 using tracer::internal::printable;
-using tracer::internal::symbols;
 namespace {
 
 constexpr auto kFirst = std::chrono::seconds(2);
@@ -36,7 +34,6 @@ constexpr auto kFindingShown = std::chrono::seconds(10);
 constexpr std::array<std::string_view, 2> kStandStill = {"stalled", "deadlocked_pipe"};
 constexpr std::array<std::string_view, 3> kFailed = {"first_failure", "silent_failure", "killed_by_engine"};
 constexpr std::size_t kMostStill = 64;
-constexpr std::size_t kMostShown = 4;
 constexpr std::size_t kLineNameWidth = 24;
 
 constexpr unsigned kLeastRows = 4;
@@ -76,31 +73,61 @@ bool prints_lines() {
          ::tcgetpgrp(STDERR_FILENO) == ::getpgrp();
 }
 
-}  // namespace
-
-namespace {
-
-std::string task_of(const tracer::Context& context) {
-  if (!context.task && !context.task_id) return {};
-  return printable(tracer::internal::task_name(context), kLineNameWidth);
+/// "bwa mem S1"
+std::string name_of(const std::string& tool, const tracer::Context& context) {
+  const std::string work = context.sample ? *context.sample : tracer::internal::task_name(context);
+  return printable(tool, kLineNameWidth) + (work.empty() || work == tool ? "" : " " + printable(work, kLineNameWidth));
 }
 
-}  // namespace
+std::uint64_t resident_bytes(const tracer::ProcessSample& sample) {
+  return sample.pss_bytes.value_or(sample.rss_anonymous_bytes.value_or(0) + sample.rss_file_bytes.value_or(0) +
+                                   sample.rss_shared_bytes.value_or(0));
+}
 
-std::string describe(const tracer::ProcessSample& sample) {
-  const tracer::Program& program = *sample.process->program;
-  std::string text = printable(program.tool.value_or(program.comm.value_or("?")), kLineNameWidth);
-  if (!sample.progress || sample.progress->size_bytes == 0) return text;
-  const tracer::Progress& progress = *sample.progress;
-  text += fmt::format(" {:.0f} % of {}",
-                      100.0 * static_cast<double>(progress.position_bytes) / static_cast<double>(progress.size_bytes),
-                      printable(progress.file, kLineNameWidth));
+/// "reads 61 %, 12 s left"
+std::string progress_text(const tracer::Progress& progress) {
+  std::string text =
+      fmt::format("reads {:.0f} %", 100.0 * static_cast<double>(progress.position_bytes) /
+                                        static_cast<double>(std::max<std::uint64_t>(progress.size_bytes, 1)));
   if (progress.bytes_per_s == std::uint64_t{0}) return text + ", no progress";
   if (progress.time_left_ns) text += fmt::format(", {} left", format_duration(*progress.time_left_ns));
   return text;
 }
 
+/// "0:14", "1:02:03"
+std::string clock_text(std::chrono::steady_clock::duration time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
+  return seconds < 3600 ? fmt::format("{}:{:02}", seconds / 60, seconds % 60)
+                        : fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+/// "3 running, 7 done"
+std::string counts_text(std::uint64_t running, std::uint64_t done, std::uint64_t failed, std::uint64_t queued) {
+  std::string text;
+  for (const auto& [count, what] :
+       {std::pair(running, "running"), {done, "done"}, {failed, "failed"}, {queued, "queued"}})
+    if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  return text;
+}
+
+}  // namespace
+
 LiveLine::LiveLine(bool wanted) : on_terminal_(wanted && can_place_cursor()) {}
+
+void LiveLine::add(const tracer::Event& event) {
+  if (!on_terminal_) return;
+  visit(
+      [this](const auto& body) {
+        if constexpr (requires { saw(body); }) saw(body);
+        if constexpr (requires { counts_.saw(body); }) counts_.saw(body);
+      },
+      event);
+}
+
+void LiveLine::saw(const tracer::ProcessExit& exit) {
+  ++(exit.failed() ? failed_processes_ : done_processes_);
+  fresh_ = true;
+}
 
 void LiveLine::saw(const tracer::TaskStart& start) {
   if (!history_ || !start.context->task_key || !names_kind(*start.context) || tasks_.size() >= kMostTasks) return;
@@ -121,20 +148,36 @@ std::optional<std::uint64_t> LiveLine::left_ns(const tracer::Context& context, s
 }
 
 void LiveLine::saw(const tracer::ProcessSample& sample) {
-  const tracer::Context& context = *sample.process->context;
-  add(sample.time_ns, 1,
-      {context.engine_own ? std::string() : describe(sample), task_of(context), sample.account.cpu_ns.value_or(0),
-       sample.progress.has_value(), left_ns(context, sample.time_ns)});
+  begin_snapshot(sample.time_ns);
+  ++processes_;
+  const tracer::Process& process = *sample.process;
+  const Seen now{sample.time_ns, sample.account.cpu_ns.value_or(0)};
+  const auto before = seen_before_.find(tracer::internal::id_of(process));
+  const Seen since = before == seen_before_.end() ? Seen{process.start_ns, 0} : before->second;
+  seen_.emplace(tracer::internal::id_of(process), now);
+  const double share =
+      now.time_ns <= since.time_ns || now.cpu_ns < since.cpu_ns
+          ? 0
+          : static_cast<double>(now.cpu_ns - since.cpu_ns) / static_cast<double>(now.time_ns - since.time_ns);
+  if (process.context->engine_own) return;
+  const std::string tool = tracer::internal::known_tool(*process.program).value_or("?");
+  const std::uint64_t work = tracer::internal::work_key(*process.context);
+  if (sample.progress) readers_[work] = {process.pid, tool, progress_text(*sample.progress)};
+  if (!busiest_.text.empty() && share < busiest_.cpu_share) return;
+  busiest_ = {fmt::format("{} {} CPU {}", name_of(tool, *process.context), tracer::internal::format_share(share),
+                          tracer::internal::format_bytes(resident_bytes(sample))),
+              share, process.pid, work, left_ns(*process.context, sample.time_ns)};
 }
 
 void LiveLine::saw(const tracer::ToolSample& sample) {
-  add(sample.time_ns, sample.processes,
-      {fmt::format("{} x {}", sample.processes, printable(sample.tool.value_or("?"), kLineNameWidth)),
-       task_of(*sample.context), sample.account.cpu_ns.value_or(0), false, left_ns(*sample.context, sample.time_ns)});
+  begin_snapshot(sample.time_ns);
+  processes_ += sample.processes;
+  // What they use now is not known of each.
+  if (busiest_.text.empty())
+    busiest_.text = fmt::format("{} x {}", sample.processes, name_of(sample.tool.value_or("?"), *sample.context));
 }
 
 void LiveLine::saw(const tracer::Finding& finding) {
-  if (!on_terminal_) return;
   const Shown shown{finding.finding_key, finding.text, std::chrono::steady_clock::now()};
   if (is_one_of(kStandStill, finding.code)) {
     // It goes on again, or is over, or has stood for longer: where it was, if it was there.
@@ -164,38 +207,27 @@ void LiveLine::drop_old_finding() {
   fresh_ = true;
 }
 
-void LiveLine::add(std::uint64_t snapshot_ns, std::uint64_t processes, Running running) {
-  if (!on_terminal_) return;
-  if (snapshot_ns != snapshot_ns_) {
-    snapshot_ns_ = snapshot_ns;
-    running_.clear();
-    processes_ = 0;
-  }
+void LiveLine::begin_snapshot(std::uint64_t time_ns) {
+  if (time_ns == snapshot_ns_) return;
+  snapshot_ns_ = time_ns;
+  processes_ = 0;
+  busiest_ = {};
+  readers_.clear();
+  seen_before_ = std::exchange(seen_, {});
   fresh_ = true;
-  processes_ += processes;
-  running_.push_back(std::move(running));
 }
 
 std::string LiveLine::line(std::size_t columns) const {
-  std::vector<Running> all = running_;
-  std::stable_sort(all.begin(), all.end(), [](const Running& a, const Running& b) {
-    return a.has_progress != b.has_progress ? a.has_progress : a.cpu_ns > b.cpu_ns;
-  });
-  // Of each task what stands for it.
-  std::set<std::string> tasks;
-  std::erase_if(all, [&](const Running& one) {
-    return one.text.empty() || (!one.task.empty() && !tasks.insert(one.task).second);
-  });
-  std::string text = shown() == nullptr ? "[" : "[" + shown()->text + " | ";
-  text += tasks.empty() ? fmt::format("{} running", processes_)
-                        : fmt::format("{}, {}", format_count(tasks.size(), "task", "tasks"),
-                                      format_count(processes_, "process", "processes"));
-  for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i) {
-    text += (i == 0 ? ": " : "; ") + (all[i].task.empty() ? "" : all[i].task + ": ") + all[i].text;
-    if (all[i].left_ns) text += fmt::format(", usually {} more", format_duration(*all[i].left_ns));
-  }
-  if (all.size() > kMostShown) text += fmt::format("; {}", symbols().ellipsis);
-  return printable(text + "]", columns - 2);
+  std::string text = clock_text(std::chrono::steady_clock::now() - begin_) + "  ";
+  text += counts_.any() ? counts_text(counts_.running(), counts_.done(), counts_.failed(), counts_.queued())
+                        : counts_text(processes_, done_processes_, failed_processes_, 0);
+  if (shown() != nullptr) text += " | " + shown()->text;
+  if (!busiest_.text.empty()) text += " | " + busiest_.text;
+  if (const auto reader = readers_.find(busiest_.work); reader != readers_.end())
+    text += fmt::format(", {}{}", reader->second.pid == busiest_.pid ? "" : reader->second.tool + " ",
+                        reader->second.progress);
+  if (busiest_.left_ns) text += fmt::format(", usually {} more", format_duration(*busiest_.left_ns));
+  return printable(text, columns - 2);
 }
 
 void LiveLine::update() {

@@ -11,6 +11,7 @@
 #include <tracer/host.hpp>
 #include <tracer/report.hpp>
 
+#include "report/sums/over_time.hpp"
 #include "report/sums/process_list.hpp"
 #include "report/sums/time_series.hpp"
 #include "report/sums/timeline.hpp"
@@ -19,7 +20,7 @@ namespace tracer::internal {
 
 struct DetailedReport {
   Report report;
-  HostInfo host;
+  std::vector<HostInfo> hosts;
   std::shared_ptr<const Program> command = nullptr;  ///< Null: not known.
   std::uint64_t first_ns = 0;                        ///< Of all events; 0: there are none.
   std::uint64_t last_ns = 0;
@@ -27,6 +28,7 @@ struct DetailedReport {
   std::size_t parts = 0;
   std::vector<Series> tools_over_time;
   std::vector<Series> tasks_over_time;
+  ResourcesOverTime over_time;  ///< Of the only run, or of all where there is none.
   std::vector<ListedProcess> processes;
 };
 
@@ -45,7 +47,7 @@ class DetailedSummary {
 
   void add(const Event& event);
   const Summary& summary() const noexcept { return summary_; }
-  /// Of what was added so far. Without host.
+  /// Of what was added so far. Without hosts.
   DetailedReport report(const SessionFigures& session) const { return detailed(make_report(summary_, session)); }
   /// The same, around a report of summary() that was made before.
   DetailedReport detailed(Report report) const;
@@ -59,6 +61,7 @@ class DetailedSummary {
   std::uint64_t last_ns_ = 0;
   Summary summary_;
   Timeline timeline_;
+  OverTime over_time_{std::nullopt};
   ProcessList listed_;
 };
 

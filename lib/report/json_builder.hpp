@@ -84,29 +84,10 @@ class JsonBuilder {
     out_ += ']';
     first_ = false;
   }
-  /// A list of values of different types; of one that is a list itself, too.
-  template <class... T>
-  void put_items(const T&... values) {
-    out_ += '[';
-    bool first = true;
-    const auto put_one = [&](const auto& value) {
-      if (!first) out_ += ',';
-      first = false;
-      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::vector<std::string>>) {
-        put_list(value);
-      } else {
-        put_value(value);
-      }
-    };
-    (put_one(values), ...);
-    out_ += ']';
-    first_ = false;
-  }
   /// JSON that is written already.
   void put_text(std::string_view name, const std::string& value) {
     put(name, [&] { out_ += value; });
   }
-  void put_null() { out_ += "null"; }
   void texts(std::string_view name, const std::vector<std::string>& values) {
     put(name, [&] { put_list(values); });
   }

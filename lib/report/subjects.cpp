@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/number.hpp"
-#include "context/task_name.hpp"
+#include "report/asked_work.hpp"
 #include "report/bound_by.hpp"
 #include "report/parallelism.hpp"
 #include "report/time_shares.hpp"
@@ -84,24 +84,6 @@ double cpu_together(const Neighbor& neighbor) {
          static_cast<double>(wall_ns);
 }
 
-std::vector<std::string> names_of(const SubjectScope& scope) {
-  const Context& context = *scope.context;
-  std::vector<std::string> names = {name_of_scope(scope)};
-  const auto add = [&names](const std::optional<std::string>& name) {
-    if (name && !name->empty()) names.push_back(*name);
-  };
-  if (scope.is_run) {
-    add(context.run), add(context.run_id), add(context.pipeline);
-    if (context.run_key) names.push_back(to_string(*context.run_key));
-  } else {
-    names.push_back(own_task_name(context));
-    if (context.step && context.sample) names.push_back(*context.step + " " + *context.sample);
-    add(context.task), add(context.task_id), add(context.sample), add(context.step);
-    if (context.task_key) names.push_back(to_string(*context.task_key));
-  }
-  return names;
-}
-
 }  // namespace
 
 std::optional<std::string> disk_wait_device_of(const Subject& subject) {
@@ -113,15 +95,7 @@ std::optional<std::string> disk_wait_device_of(const Subject& subject) {
   return longest->first;
 }
 
-std::string name_of_scope(const SubjectScope& scope) {
-  const Context& context = *scope.context;
-  if (!scope.is_run) {
-    const std::string name = task_name(context);
-    return name.empty() ? "?" : name;
-  }
-  if (context.run) return context.pipeline ? *context.pipeline + " " + *context.run : *context.run;
-  return context.pipeline.value_or(context.run_id.value_or(context.engine.value_or("?")));
-}
+std::string name_of_scope(const SubjectScope& scope) { return name_of_scope(*scope.context, scope.is_run); }
 
 Subjects::Subjects(std::string_view asked) : pid_(pid_in(asked)) {
   book_.when_gone([this](ScopeId id, ScopeId into) { gone(id, into); });
@@ -277,7 +251,7 @@ std::vector<Subject> Subjects::find(std::string_view asked) const {
   std::vector<Subject> found;
   const auto add_scopes = [&](const auto& fits) {
     for (const auto& [key, each] : scopes_) {
-      const auto names = names_of(each);
+      const auto names = names_of_scope(*each.context, each.is_run);
       if (std::any_of(names.begin(), names.end(), fits)) found.push_back({&each, nullptr});
     }
   };

@@ -23,7 +23,7 @@ void refuse_start(const std::string& name, int error_number) {
        name + ": command not found",
        under_sudo && name.find('/') == std::string::npos
            ? "check its spelling; sudo does not pass on your PATH: use sudo env \"PATH=$PATH\" tracerd run ..., "
-             "or do without sudo, as 'tracerd check' explains"
+             "or, once, 'tracerd setup', and no sudo from then on"
            : "check its spelling and PATH; for a script, check that its interpreter exists",
        {}});
 }

@@ -50,6 +50,21 @@ std::string moment_of(std::uint64_t time_ns, std::uint64_t origin_ns) {
   return format_duration(time_ns - std::min(time_ns, origin_ns));
 }
 
+/// What its text and advice don't say: "limit 512 MiB, usage 511 MiB", at most three. Not printable() yet.
+std::string evidence_besides(const Finding& finding) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const Evidence& evidence : finding.evidence) {
+    const std::string value = format_evidence(evidence);
+    if (is_said_in_words(evidence) || value.empty() || finding.text.find(value) != std::string::npos ||
+        finding.advice.find(value) != std::string::npos)
+      continue;
+    if (shown++ == kMostEvidence) break;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", label_of(evidence.name), value);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<AlikeFindings> alike(const std::vector<Finding>& findings) {
@@ -66,20 +81,6 @@ std::vector<AlikeFindings> alike(const std::vector<Finding>& findings) {
     }
   }
   return groups;
-}
-
-std::string evidence_besides(const Finding& finding) {
-  std::string text;
-  std::size_t shown = 0;
-  for (const Evidence& evidence : finding.evidence) {
-    const std::string value = format_evidence(evidence);
-    if (is_said_in_words(evidence) || value.empty() || finding.text.find(value) != std::string::npos ||
-        finding.advice.find(value) != std::string::npos)
-      continue;
-    if (shown++ == kMostEvidence) break;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", label_of(evidence.name), value);
-  }
-  return text;
 }
 
 std::string count_by_severity(const std::vector<const Finding*>& findings) {

@@ -20,9 +20,6 @@ struct AlikeFindings {
 /// In the order of the first ones.
 std::vector<AlikeFindings> alike(const std::vector<Finding>& findings);
 
-/// What its text and advice don't say: "limit 512 MiB, usage 511 MiB", at most three. Not printable() yet.
-std::string evidence_besides(const Finding& finding);
-
 /// The worst five, the others counted; "" if there are none. `findings`: as in Report, the worst first.
 std::string format_findings(const std::vector<Finding>& findings, std::optional<std::size_t> columns);
 

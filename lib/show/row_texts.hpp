@@ -51,10 +51,4 @@ inline std::string submitted_text(const SubmittedTask& task) {
   return state == "withdrawn" ? task.outcome.value_or("withdrawn") : std::string(state);
 }
 
-/// "disk 71 %", "mixed"; empty: not known.
-inline std::string bound_text(const ReportRow& row) {
-  if (!row.bound_share) return row.bound_by;
-  return row.bound_by + " " + format_share(*row.bound_share);
-}
-
 }  // namespace tracer::internal

@@ -40,13 +40,10 @@ def outputs(tracerd, folder, files):
     def transcript(*commands):
         return "".join(f"$ tracerd {' '.join(words)}\n{printed(tracerd, folder, *words)}\n" for words in commands)
 
-    page = printed(tracerd, folder, "report", "--html", *files)
-    data = PAGE_DATA.search(page)
     why = {file: printed(tracerd, folder, "why", "--json", file) for file in files}
     return {
         "report.txt": transcript(("report", *files), ("report", "--by", "task", *files)),
         "report.json": printed(tracerd, folder, "report", "--json", *files),
-        "page.json": data[1] if data else page,
         "why.json": "".join(why.values()),
         "why.txt": transcript(*(("why", file) for file in files),
                               *(("why", file, asked) for file in files for asked in subjects(why[file]))),

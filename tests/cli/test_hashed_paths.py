@@ -63,7 +63,7 @@ class HashedPaths(support.TestCase):
                                     trace)
         texts = {"printed": printed.replace(recording, ""), "events": text_of(events), "report": text_of(report),
                  "trace": text_of(trace)}
-        for words in (("dump",), ("files",), ("files", "--json"), ("lineage",), ("lineage", "--json"), ("lineage", "--dot"),
+        for words in (("dump",), ("log",), ("files",), ("files", "--json"), ("lineage",), ("lineage", "--json"), ("lineage", "--dot"),
                       ("report", "--by", "process"), ("report", "--json"), ("report", "--html"), ("why",), ("why", "--json")):
             read = self.tracerd(*words, recording)
             self.assertIn(read.returncode, (0, 1), read.stderr)

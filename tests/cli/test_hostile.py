@@ -95,7 +95,7 @@ class Places(support.TestCase):
             self.skipTest("no family files on this kernel")
         for name in names:
             self.assertEqual(uses.get(os.path.join(os.path.realpath(self.folder), name.decode(errors="replace"))), 1000, name)
-        for words in (("files",), ("lineage",), ("lineage", "--dot"), ("report",)):
+        for words in (("files",), ("lineage",), ("lineage", "--dot"), ("report",), ("log",)):
             shown = self.tracerd(*words, recording)
             self.assertEqual(shown.returncode, 0, shown.stderr)
             self.assert_printable(shown.stdout)

@@ -78,7 +78,9 @@ class Progress(support.TestCase):
         terminal = support.Terminal(self, support.TRACERD, "run", "--interval", "200", "--",
                                     "sh", "-c", f"cat {self.file} {self.file} | gzip -c >/dev/null")
         terminal.read_until(" left")
-        self.assertRegex(terminal.text, r"\[3 running: cat \d+ % of reads\.txt, [\d.]+ m?s left; gzip")
+        live = r"\d:\d\d  3 running \| (cat|gzip) \d+ % CPU [\d.]+ .iB"
+        self.assertRegex(terminal.text, live)
+        self.assertRegex(terminal.text, live + r", (cat )?reads \d+ %, [\d.]+ m?s left")
         shell, = children_of(terminal.pid)
         for pid in children_of(shell):
             os.kill(pid, signal.SIGTERM)
@@ -93,7 +95,7 @@ class Line(support.TestCase):
         terminal.read_until(None)
         self.assertEqual(terminal.exit_status(), 0)
         row = support.Terminal.ROWS
-        drawn = rf"\x1b7\x1b\[1;{row - 1}r\x1b\[{row};1H\x1b\[m\x1b\[K\[2 running: sh -c; sleep\]\x1b8"
+        drawn = rf"\x1b7\x1b\[1;{row - 1}r\x1b\[{row};1H\x1b\[m\x1b\[K\d:\d\d  2 running(, \d done)? \| (sh -c|sleep) \d+ % CPU [\d.]+ .iB\x1b8"
         self.assertRegex(terminal.text, r"\x1b7\x1b\[r\x1b8\x1bD\x1b\[A" + drawn)
         gone = rf"\x1b7\x1b\[r\x1b\[{row};1H\x1b\[m\x1b\[K\x1b8"
         self.assertEqual(len(re.findall(gone, terminal.text)), 1)
@@ -103,12 +105,33 @@ class Line(support.TestCase):
         self.assertTrue(printed.startswith(lines + "half and half\n"), printed)
         self.assertLess(re.search(gone, terminal.text).start(), terminal.text.index("tool  "))
 
+    def test_that_line_counts_tasks_and_names_the_busiest_process(self):
+        task = f"{support.TRACERD} task --sample"
+        busy = "import time; until = time.monotonic() + 5; held = bytearray(50 << 20)\nwhile time.monotonic() < until: pass"
+        script = (f"{task} S1 -- true; {task} S2 -- sh -c 'exit 3'; {task} S3 -- true; {task} S4 -- sleep 5 & "
+                  f"{task} S5 -- {support.PYTHON} -c '{busy}'; wait; exit 0")
+        terminal = support.Terminal(self, support.TRACERD, "run", "--no-history", "--", "bash", "-c", script, columns=220)
+        terminal.read_until(None)
+        self.assertEqual(terminal.exit_status(), 0)
+        live = re.findall(r"\x1b\[K(\d:\d\d)  (.*?)\x1b8", terminal.text)
+        told = [re.fullmatch(r"2 running, 2 done, 1 failed \| (?:task S2 failed: [^|]* \| )?python\S*(?: -c)? S5 (\d+) % CPU ([\d.]+) MiB", text)
+                for _, text in live]
+        told = [match for match in told if match]
+        self.assertTrue(told, live)
+        # It does nothing but compute, and holds 50 MiB and itself.
+        self.assertGreater(max(int(match[1]) for match in told), 30, live)
+        self.assertLess(max(int(match[1]) for match in told), 110, live)
+        self.assertTrue(all(50 <= float(match[2]) < 90 for match in told[1:]), live)
+        times = [int(clock[0]) * 60 + int(clock[2:]) for clock, _ in live]
+        self.assertEqual(times, sorted(times))
+        self.assertTrue(4 <= times[-1] < 30, times)
+
     def test_a_program_that_takes_the_terminal_over_has_all_of_it(self):
         terminal = support.Terminal(self, support.TRACERD, "run", "--interval", "200", "--", support.PYTHON, "-c",
                                     "import time, tty; tty.setcbreak(0); time.sleep(3.5)")
         terminal.read_until(None)
         self.assertEqual(terminal.exit_status(), 0)
-        self.assertNotRegex(terminal.text, r"\[\d+ running")
+        self.assertNotRegex(terminal.text, r"\d+ running")
 
 
 class Folding(support.TestCase):

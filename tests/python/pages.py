@@ -5,7 +5,7 @@ import json
 import lzma
 from pathlib import Path
 
-from tracer.view import _page
+from tracer import _core
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VIEWS = ROOT / "views"
@@ -19,13 +19,18 @@ def report(name):
     return lzma.open(RECORDINGS / name / "report.json.xz", "rt", encoding="utf-8").read()
 
 
+def document_of(report, title, **more):
+    """A report's JSON, and what else the page draws."""
+    return json.dumps({**json.loads(report), "title": title, **{name: value for name, value in more.items() if value}}, ensure_ascii=False)
+
+
 def document(name, **more):
-    return _page.document_of(report(name), f"{name}.tracer", hosts=[HOST], **more)
+    return document_of(report(name), f"{name}.tracer", hosts=[HOST], **more)
 
 
 def written(folder, document, title="made up", text="as text"):
     path = Path(folder) / "page.html"
-    path.write_text(_page.exported_page(document, title, text), "utf-8")
+    path.write_text(_core.page_of(document, title, text), "utf-8")
     return str(path)
 
 
@@ -47,7 +52,7 @@ def made_up(tasks, steps=12, name="step {step}", sample="S{task}", days=365, **m
     last = max(each["last_end_ns"] for each in rows)
     whole = {"first_start_ns": begin, "last_end_ns": last, "wall_ns": last - begin}
     step_rows = [row(name.format(step=step), begin, 50 * SECOND, step=name.format(step=step), tasks=len(rows[step::steps]), **run) for step in range(steps)]
-    return _page.document_of(json.dumps({
+    return document_of(json.dumps({
         "schema": 1, "verdict": f"main.nf succeeded (status 0) in 9.0 min: {tasks} tasks, {tasks} ok", "findings": [], "samples": [], "tools": [],
         "processes": [], "failures": [], "files": [], "peers": [], "devices": [], "steps": step_rows, "tasks": rows,
         "totals": {**row("total", begin, 1), **whole}, "runs": [{**row("main.nf made_up", begin, 1), **run, **whole, "tasks": tasks}]} | more),

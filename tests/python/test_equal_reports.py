@@ -106,7 +106,7 @@ class Equal(TestCase):
         self.assertEqual(row.get("waits_for", []), [{name: getattr(each, name) for name in each.__slots__}
                                                     for each in python.waits_for])
 
-    def check_findings(self, made, report, text, page):
+    def check_findings(self, made, report, text):
         """JSON, Python, table and page have the same ones, in the same order."""
         names = ("code", "severity", "confidence", "subject", "state", "pid", "tool", "first_ns", "last_ns", "count", "text")
         self.assertEqual([{name: one.get(name) for name in names} for one in made["findings"]],
@@ -117,9 +117,6 @@ class Equal(TestCase):
                              [(each.name, each.value, each.unit, each.text) for each in python.evidence])
         ranks = [("error", "warning", "note").index(one["severity"]) for one in made["findings"]]
         self.assertEqual(ranks, sorted(ranks))
-        for each in page["list"]:
-            self.assertIn((each["severity"], each["text"]), [(one["severity"], one["text"]) for one in made["findings"]])
-        self.assertEqual(bool(page["list"]), bool(made["findings"]))
         if made["findings"]:
             self.assertIn(f"\n{made['findings'][0]['severity']}: {made['findings'][0]['text']}\n", text)
 
@@ -202,18 +199,11 @@ class Equal(TestCase):
 
         data = self.page_data(report.html())
         of_tracerd = self.page_data(output_of(TRACERD, "report", "--html", path))
-        self.assertEqual(data | {"title": "", "tables": data["tables"][:-1]},
-                         of_tracerd | {"title": "", "tables": of_tracerd["tables"][:-1]})
-        for table in data["tables"]:
-            if table["name"] == "tools":
-                columns = [[column["words"][at] for at in column["at"]] for column in table["columns"]]
-                titles = [column["title"] for column in table["columns"]]
-                for row, cells in zip(made["tools"], zip(*columns)):
-                    self.check_cells(row, dict(zip(titles, cells)))
-        self.check_findings(made, report, output_of(TRACERD, "report", path), data["findings"])
-        tiles = dict(data["tiles"])
-        for tile, name in (("wall", "wall_ns"), ("CPU", "cpu_ns"), ("read", "read_bytes"), ("memory", "memory_bytes")):
-            self.assertEqual(tiles[tile], text_of(made["totals"], name))
+        for page in (data, of_tracerd):
+            self.assertEqual({name: page.get(name) for name in made}, made)
+        # Python lists 2,000 processes at most.
+        self.assertEqual(data | {"title": "", "held": {}}, of_tracerd | {"title": "", "held": {}})
+        self.check_findings(made, report, output_of(TRACERD, "report", path))
 
     def test_made_up_recordings(self):
         for i, words in enumerate(((100, 10), (50, 0), (1000, 3), (3, 1))):

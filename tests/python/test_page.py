@@ -16,7 +16,9 @@ from pathlib import Path
 import pages
 from browser import CHROMIUM, Browser
 from support import TempDir
-from tracer.view import _page
+import tracer
+from tracer import _core
+from tracer.view import _documents
 
 NODE = shutil.which("node")
 MOST_BYTES = 60 * 1024
@@ -158,6 +160,8 @@ class InBrowser(TempDir):
         whole["findings"] = [{"time_ns": 1, "finding_key": str(i), "code": name, "severity": "error", "confidence": name, "subject": "task", "state": "open", "text": name,
                               "advice": name, "first_ns": 1, "last_ns": 2, "count": 1, "run_key": whole["runs"][0]["run_key"], "task_key": whole["tasks"][i]["task_key"],
                               "evidence": [{"name": name, "text": name}]} for i, name in enumerate(names)]
+        whole["containers"] = [{"container_id": name, "name": name, "image": name, "runtime": name, "task": name, "run_key": whole["runs"][0]["run_key"],
+                                "task_key": whole["tasks"][i]["task_key"], "begin_ns": whole["tasks"][i]["first_start_ns"]} for i, name in enumerate(names)]
         document = json.dumps(whole)
         for width in (1440, 390):
             self.size(width)
@@ -173,8 +177,8 @@ class InBrowser(TempDir):
             self.assert_quiet()
 
     def test_nothing_is_cut_or_wider_than_the_window(self):
-        for name in KEPT:
-            document = pages.document(name)
+        for name in (*KEPT, "containers"):
+            document = pages.document(name) if name != "containers" else self.with_containers()
             self.show(document)
             for width in (1440, 1024, 390):
                 self.size(width)
@@ -220,7 +224,7 @@ class InBrowser(TempDir):
 
     def test_in_the_frame_of_a_notebook(self):
         """It reaches nothing outside, and its links stay inside."""
-        page = html.escape(_page.exported_page(pages.document("nextflow-25"), "", ""))
+        page = html.escape(_core.page_of(pages.document("nextflow-25"), "", ""))
         notebook = self.folder / "notebook.html"
         notebook.write_text(f'<!DOCTYPE html><meta charset="utf-8"><iframe sandbox="allow-scripts" width="1200" height="700" srcdoc="{page}"></iframe>', "utf-8")
         self.size(1300)
@@ -271,13 +275,39 @@ class InBrowser(TempDir):
         self.assertGreater((minutes[1] - minutes[0]) % 1440, 15)
         self.assert_quiet()
 
+    def with_containers(self):
+        return pages.document("nextflow-podman", containers=_documents._containers(tracer.read(pages.RECORDINGS / "nextflow-podman.tracer")))
+
+    def test_containers(self):
+        """Each from its start to its end, as its events say."""
+        recording = tracer.read(pages.RECORDINGS / "nextflow-podman.tracer")
+        starts, ends = ({each.container_id: each for each in recording.select({kind})} for kind in ("container_start", "container_finish"))
+        document = self.with_containers()
+        whole = json.loads(document)
+        self.assertEqual({each["container_id"]: (each["begin_ns"], each["end_ns"], each["gone_ns"], each["task_key"]) for each in whole["containers"]},
+                         {each: (starts[each].time_ns, end.end_ns, end.time_ns, end.context.task_key) for each, end in ends.items()})
+        self.assertEqual(len(whole["containers"]), 14)
+        self.size(1440)
+        self.show(document)
+        self.browser.run("document.querySelector('.seg button:last-child').click()")
+        self.browser.frames()
+        labels = self.browser.run("[...document.querySelectorAll('.containers')].map((node) => node.getAttribute('aria-label'))")
+        self.assertEqual(sorted(labels), sorted(f"container {each['container_id'][:12]}, {_core.format_duration(each['end_ns'] - each['begin_ns'])}" for each in whole["containers"]))
+        one = whole["containers"][0]
+        self.go(f"#/run/{one['run_key']}/task/{one['task_key']}")
+        self.assertIn(f"{one['container_id'][:12]} - podman", " ".join(self.texts("[aria-label='Container'] tbody td")))
+        self.go("#/tools")
+        self.assertEqual(len(self.texts("[aria-label='Containers: table'] tbody tr")), 14)
+        self.assert_quiet()
+
     def test_steps_run_by_run(self):
         whole = json.loads(pages.made_up(24, steps=2))
         first = whole["runs"][0]
         whole["runs"].append({**first, "run_key": "00000000000000bb", "first_start_ns": first["first_start_ns"] + 10**12})
         whole["tasks"] += [{**task, "run_key": "00000000000000bb", "task_key": "b" + task["task_key"][1:], "wall_ns": 2 * task["wall_ns"]} for task in whole["tasks"]]
         self.show(json.dumps(whole), "#/runs")
-        self.assertEqual(self.texts(".many tbody tr td:not(:nth-child(2))"), ["step 0", "25.5 s", "51.0 s", "step 1", "25.5 s", "51.0 s"])
+        whole_run = self.texts("tbody tr td:nth-child(3)")[0]
+        self.assertEqual(self.texts(".many tbody tr td:not(:nth-child(2))"), ["whole run", whole_run, whole_run, "step 0", "25.5 s", "51.0 s", "step 1", "25.5 s", "51.0 s"])
         self.assert_quiet()
 
     def test_many_tasks_are_drawn_soon(self):
@@ -294,8 +324,8 @@ class InBrowser(TempDir):
         if not axe.exists():
             self.skipTest("npm can't fetch axe-core")
         source = axe.read_text("utf-8")
-        for name in KEPT:
-            document = pages.document(name)
+        for name in (*KEPT, "containers"):
+            document = pages.document(name) if name != "containers" else self.with_containers()
             for screen, place in self.places(document).items():
                 for width in (1440, 390):
                     self.size(width)

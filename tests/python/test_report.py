@@ -144,13 +144,6 @@ class MadeUp(TestCase):
             worker.join()
         self.assertGreater(after - before, 100)
 
-    def test_the_listed_processes_are_those_with_most_cpu_time(self):
-        path = self.made_up(1000)
-        report = _report.report_of_path(path, most_processes=50)
-        self.assertEqual(len(report._listed["pid"]), 50)
-        self.assertEqual(min(report._listed["cpu_ns"]), 96 * MS)
-        self.assertEqual(_report.report_of_path(path, most_processes=0)._listed["pid"], [])
-
 
 class Damaged(TestCase):
     def test_a_cut_recording_says_so(self):

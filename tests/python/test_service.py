@@ -11,7 +11,7 @@ import textwrap
 import unittest
 from typing import Any
 
-from support import ROOT, TempDir, begin_service, needs_tracing
+from support import ROOT, TempDir, begin_service, needs_tracing, wait_until
 
 USER = 20001
 # One that another user may execute, for which the module was built.
@@ -174,8 +174,16 @@ class OwnPast(UserCase):
         return f'[recordings]\nfolder = "{recordings}"\nby_owner = true\n'
 
     def test_a_user_reads_the_own_past(self) -> None:
+        import tracer
+
+        with tracer.connect(self.socket) as s:
+            s.announce(pid=os.getpid(), context={"engine": "snakemake", "pipeline": "p", "run": "of root", "run_id": "1"})
+            runs = lambda: s.state(None, ["runs"])["runs"]
+            wait_until(runs, "the run")
+            roots = runs()[0]["run_key"]
         told = self.python("""
             import time
+            ROOTS = os.environ["ROOTS_RUN"]
             with tracer.session(pipeline="p", run="r1", sample="S1") as s:
                 subprocess.run(["true"], check=True)
                 s.flush()
@@ -189,11 +197,16 @@ class OwnPast(UserCase):
                 time.sleep(0.2)
             recording, = recordings
             report = json.loads(recording.report.to_json())
-            print(json.dumps({"runs": runs, "owner": recording.owner_uid, "uids": sorted({each.uid for each in trues}),
+            key = next(event for event in recording.select("run_start") if event.context.run == "r1").context.run_key
+            with tracer.connect() as s:
+                asked = [s.why(key), s.over_time(key), s.why(ROOTS), s.over_time(ROOTS)]
+            print(json.dumps({"runs": runs, "same": asked[:2] == [recording.why(key), recording.over_time(key)], "of_root": asked[2:], "owner": recording.owner_uid, "uids": sorted({each.uid for each in trues}),
                               "again": "true" in {each.tool for each in recording.select("process_exit")},
                               "tools": [row["name"] for row in report["tools"]],
                               "later": tracer.past(since=time.time() + 3600)}))
-        """)
+        """, ROOTS_RUN=roots)
+        self.assertTrue(told["same"])
+        self.assertEqual(told["of_root"], [None, None])
         self.assertIn("r1", told["runs"])
         self.assertEqual((told["owner"], told["uids"]), (USER, [USER]))
         self.assertTrue(told["again"])

@@ -55,10 +55,9 @@ class Cells(HTMLParser):
 
 class Pages(unittest.TestCase):
     def test_colors_are_those_of_reports(self) -> None:
-        theirs = (ROOT / "lib/show/page/style.css").read_text(encoding="utf-8")
-        for block, start in (("light", ":root {"), ("dark", "@media (prefers-color-scheme: dark) {")):
-            ours = dict(re.findall(r"(--[a-z]+): (#\w+)", STYLE[STYLE.index(start):].split("}")[0]))
-            reports = dict(re.findall(r"(--[a-z]+): (#\w+)", theirs[theirs.index(start):].split("}")[0]))
+        theirs = (ROOT / "views/src/style.css").read_text(encoding="utf-8")
+        for block, start in (("light", ":root {"), ("dark", "prefers-color-scheme: dark) {")):
+            ours, reports = (dict(re.findall(r"(--[a-z]+): (#\w+)", style[style.index(start):].split("}")[0])) for style in (STYLE, theirs))
             self.assertTrue(ours)
             self.assertEqual({name: reports[name] for name in ours}, ours, block)
 

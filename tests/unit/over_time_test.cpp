@@ -85,9 +85,10 @@ TEST_CASE("what a run consumed over time sums to its accounts, by step and in al
   over_time.add(exit_of(process, 4 * kSecond, 2 * kSecond, 700));
   over_time.add(exit_of(process_of(11, 3 * kSecond, sort), 5 * kSecond, kSecond / 2, std::nullopt));
   over_time.add(exit_of(process_of(12, 3 * kSecond, context_of("align", 9, 8)), 5 * kSecond, kSecond, 1));
-  const auto rows = over_time.rows();
+  const ResourcesOverTime sums = over_time.sums();
+  const auto& rows = sums.rows;
   REQUIRE(rows.size() == 3);
-  CHECK(over_time.begin_ns() == kSecond);
+  CHECK(sums.begin_ns == kSecond);
   CHECK(sum_of(row_of(rows, "").cpu_ns) == 5 * kSecond / 2);
   CHECK(sum_of(row_of(rows, "align").cpu_ns) == 2 * kSecond);
   CHECK(sum_of(row_of(rows, "sort").cpu_ns) == kSecond / 2);
@@ -95,7 +96,7 @@ TEST_CASE("what a run consumed over time sums to its accounts, by step and in al
   CHECK(row_of(rows, "sort").read_bytes.empty());
   CHECK(row_of(rows, "align").sent_bytes.empty());
   // A second of CPU in the first two seconds, and one in the third.
-  const auto first = static_cast<std::size_t>(2 * kSecond / over_time.part_ns());
+  const auto first = static_cast<std::size_t>(2 * kSecond / sums.part_ns);
   const auto& cpu_ns = row_of(rows, "align").cpu_ns;
   CHECK(sum_of({cpu_ns.begin(), cpu_ns.begin() + static_cast<std::ptrdiff_t>(first)}) ==
         doctest::Approx(1e9).epsilon(0.02));
@@ -109,9 +110,10 @@ TEST_CASE("tasks at once are the most that ran in a part") {
   over_time.add(task_start(other, 11 * kSecond));
   over_time.add(task_finish(one, 20 * kSecond));
   over_time.add(task_finish(other, 40 * kSecond));
-  const auto rows = over_time.rows();
+  const ResourcesOverTime sums = over_time.sums();
+  const auto& rows = sums.rows;
   const auto& tasks = row_of(rows, "align").tasks;
-  const auto at = [&](std::uint64_t second) { return tasks.at(second * kSecond / over_time.part_ns()); };
+  const auto at = [&](std::uint64_t second) { return tasks.at(second * kSecond / sums.part_ns); };
   CHECK(at(5) == 1);
   CHECK(at(15) == 2);
   CHECK(at(30) == 1);

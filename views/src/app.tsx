@@ -3,10 +3,12 @@
 import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Told, follow } from "./data";
+import type { ListedRun } from "./model";
 import { Icon, to } from "./parts";
 import { Patterns } from "./lanes";
 import { RunScreen } from "./run";
-import { HostsScreen, Missing, RunsScreen, TaskScreen, ToolsScreen, WhyScreen } from "./screens";
+import { RunsScreen } from "./runs";
+import { HostsScreen, Missing, TaskScreen, ToolsScreen, WhyScreen } from "./screens";
 
 const kPlaces: [string, string][] = [["runs", "Runs"], ["tools", "Tools"], ["hosts", "Hosts"]];
 
@@ -45,8 +47,8 @@ function Screen({ told, place, words }: { told: Told; place: string[]; words: st
   if (screen === "run" && below === "why") return <WhyScreen doc={doc} findingKey={what} />;
   if (screen === "tools") return <ToolsScreen doc={doc} words={words} />;
   if (screen === "hosts") return <HostsScreen doc={doc} />;
-  if (screen === "runs" || (screen === "" && (doc.live || doc.runs.length > 1))) return <RunsScreen doc={doc} words={words} />;
-  if (!doc.runs.length && !doc.totals) return <Missing what="run" />;
+  if (screen === "runs" || (screen === "" && (doc.live || doc.runs.length > 1))) return <RunsScreen told={told} doc={doc} words={words} ask={source.ask} />;
+  if ((key && !doc.runs.some((run) => run.run_key === key)) || (!doc.runs.length && !doc.totals)) return <Missing what="run" />;
   return <RunScreen doc={doc} runKey={key} words={words} ask={source.ask} />;
 }
 
@@ -89,13 +91,22 @@ function App(): JSX.Element {
     if (told.doc || told.error) document.documentElement.dataset.ready = "yes";
     document.title = told.doc ? `${told.doc.title} – tracer` : "tracer";
   }, [told]);
+  // A run of another source: that one is shown.
+  useEffect(() => {
+    const [screen, key] = place;
+    if (screen !== "run" || !key || !told.doc || told.doc.runs.some((run) => run.run_key === key)) return;
+    void source.ask("runs", "all").then((said) => {
+      const other = (said as { runs: ListedRun[] } | null | undefined)?.runs.find((run) => run.run_key === key);
+      if (other && other.source !== told.source && placeOf()[1] === key) { setPaused(false); source.choose(other.source); }
+    });
+  }, [place.join("/"), told.source, told.doc === undefined]);
   const current = place[0] === "run" || place[0] === "" ? "runs" : place[0];
   const links = (icons: boolean): JSX.Element[] => kPlaces.map(([name, word]) => <a href={to(name)} {...(current === name ? { "aria-current": "page" as const } : {})}>{icons && <Icon name={name} />}{word}</a>);
   return <>
     <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to the run</a>
     <header class="bar"><a class="brand" href={to("runs")} aria-label="tracer, all runs"><svg viewBox="0 0 20 20" aria-hidden="true"><rect class="f-computing" x="1" y="3" width="11" height="3.600" rx="1" /><rect class="f-disk" x="5" y="8.200" width="14" height="3.600" rx="1" /><rect class="f-lock" x="3" y="13.400" width="8" height="3.600" rx="1" /></svg><span>tracer</span></a>
       <nav class="nav" aria-label="Screens">{links(false)}</nav>
-      {told.sources.length > 1 && <select aria-label="Source" value={told.source} onChange={(event) => source.choose(event.currentTarget.value)}>{told.sources.map((each) => <option value={each.source}>{each.name}</option>)}</select>}
+      {told.sources.length > 1 && <select aria-label="Source" value={told.source} onChange={(event) => { setPaused(false); source.choose(event.currentTarget.value); }}>{told.sources.map((each) => <option value={each.source}>{each.name}</option>)}</select>}
       <span class="gap" /><label class="find"><Icon name="find" /><input ref={find} type="search" placeholder="Find a task, tool, sample" aria-label="Find a task, tool or sample" value={words} onInput={(event) => setWords(event.currentTarget.value)} /><kbd aria-hidden="true">/</kbd></label>
       <span class={`chip ${told.link === "lost" ? "warn" : ""}`} role="status">{told.link === "still" ? told.doc && <span class="wide">recording</span> : told.link === "lost" ? <><span class="pulse off" />disconnected</> : paused ? <><span class="pulse off" />paused</> : <><span class="pulse" />live</>}</span>
       <Sure told={told} />

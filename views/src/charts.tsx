@@ -2,12 +2,11 @@
 /** Distributions, and what was used over time. */
 import { type JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { type Doc, type OverTime, type Row, type Series, type SeriesName, begin, end, groupsOf, isOver, number, statusOf } from "./model";
+import { type Doc, type OverTime, type Row, type Series, type SeriesName, begin, end, isOver, number, statusOf } from "./model";
 import { bytes, duration, median } from "./figures";
-import { Card, Table, clock } from "./parts";
+import { Card, clock } from "./parts";
 
 const kWidth = 560;
-const kMostTrend = 20;
 
 /** Each step's tasks on one scale, each line ten times the one before. */
 export function Spread({ tasks }: { tasks: Row[] }): JSX.Element | null {
@@ -31,32 +30,6 @@ export function Spread({ tasks }: { tasks: Row[] }): JSX.Element | null {
       <span role="cell" class="strip"><i class="box" style={{ left: `${x(at(walls, 0.25))}%`, width: `${Math.max(0.3, x(at(walls, 0.75)) - x(at(walls, 0.25)))}%` }} />
         {walls.filter((_, i) => walls.length <= 100 || i % Math.ceil(walls.length / 100) === 0 || i === walls.length - 1).map((ns) => <i class="tick" style={{ left: `${x(ns)}%` }} />)}<i class="mid" style={{ left: `${x(median(walls)!)}%` }} /></span></div>)}
   </div></Card>;
-}
-
-/** Of pipelines that ran more than once: each step's median, run by run. */
-export function Trends({ doc }: { doc: Doc }): JSX.Element {
-  const pipelines = useMemo(() => {
-    const found = new Map<string, Row[]>();
-    for (const run of [...doc.runs].sort((a, b) => begin(a) - begin(b))) if (run.pipeline !== undefined && run.run_key !== undefined) found.set(run.pipeline, [...(found.get(run.pipeline) ?? []), run]);
-    return [...found].filter(([, runs]) => runs.length > 1).map(([pipeline, runs]) => {
-      const last = runs.slice(-kMostTrend);
-      const steps = new Map<string, (number | undefined)[]>();
-      last.forEach((run, at) => {
-        for (const group of groupsOf(doc, run.run_key)) {
-          const usual = median(group.tasks.filter((task) => task.wall_ns !== undefined && isOver(statusOf(task))).map((task) => number(task.wall_ns)));
-          if (!steps.has(group.name)) steps.set(group.name, new Array<number | undefined>(last.length).fill(undefined));
-          if (group.tasks.length) steps.get(group.name)![at] = usual;
-        }
-      });
-      return { pipeline, steps: [...steps].filter(([, medians]) => medians.filter((each) => each !== undefined).length > 1) };
-    }).filter(({ steps }) => steps.length);
-  }, [doc]);
-  return <>{pipelines.map(({ pipeline, steps }) => <Card title={`${pipeline}: steps, run by run`} note="the median of each run, the newest on the right"><Table label={`${pipeline}: steps, run by run`} rows={steps} most={40} columns={[
-    { head: "step", cell: ([step]) => step },
-    { head: "runs", cell: ([, medians]) => { const most = Math.max(1, ...medians.map((each) => each ?? 0));
-      return <span class="hist" role="img" aria-label={medians.map((each) => (each === undefined ? "-" : duration(each))).join(", ")}>{medians.map((each) => <i style={{ height: `${each === undefined ? 0 : Math.max(6, (100 * each) / most)}%` }} />)}</span>; } },
-    { head: "before", num: true, cell: ([, medians]) => { const earlier = median(medians.slice(0, -1).filter((each) => each !== undefined)); return earlier === undefined ? "-" : duration(earlier); } },
-    { head: "last", num: true, cell: ([, medians]) => { const last = medians[medians.length - 1]; return last === undefined ? "-" : duration(last); } }]} /></Card>)}</>;
 }
 
 type Lines = { name: string; values: number[] }[];
@@ -110,7 +83,9 @@ export function OverTimeCharts({ over }: { over: OverTime | undefined }): JSX.El
   const ends = [0, number(over.part_ns) * over.parts].map((ns) => { const at = new Date((number(over.start_unix_ns) + ns) / 1e6); return [at.getHours(), at.getMinutes(), at.getSeconds()].map((each) => String(each).padStart(2, "0")).join(":"); });
   const charts = kSeries.flatMap(([name, title, text]) => {
     const lines = whole.filter((each: Series) => each[name]?.length).map((each) => ({ name: each.host ?? "", values: each[name]!.map(Number) }));
-    return lines.length ? [<Chart title={title} lines={lines} text={(most) => text(most, seconds)} from={ends[0]!} to={ends[1]!} />] : [];
+    // What says 0 has nothing to look at.
+    const says = text(Math.max(0, ...lines.flatMap((each) => each.values)), seconds);
+    return /[1-9]/.test(says) ? [<Chart title={title} lines={lines} text={(most) => text(most, seconds)} from={ends[0]!} to={ends[1]!} />] : [];
   });
   return <Card title="Used over time" note={`one step is ${duration(over.part_ns)}`} wide><div class="charts four">{charts}</div></Card>;
 }

@@ -5,10 +5,11 @@ import { parse } from "./json";
 
 const kAgainMs = 3000;
 
-/** Processes, files and peers of a run or task; why; over time. undefined: the source does not say it. */
-export type Ask = (what: "held" | "why" | "over_time", key: string) => Promise<unknown>;
+/** Processes, files and peers of a run or task; why; over time; runs of all sources. undefined: the source does not say it; null: not now. */
+export type Ask = (what: "held" | "why" | "over_time" | "runs", key: string) => Promise<unknown>;
 export type Link = "still" | "live" | "lost";
-type Reply = { since: string; all: boolean; more: boolean; runs?: Row[]; steps?: Row[]; tasks?: Row[]; findings?: Finding[]; gone?: string[]; counts?: Doc["counts"] };
+type Reply = { since: string; all: boolean; more: boolean; runs?: Row[]; steps?: Row[]; tasks?: Row[]; findings?: Finding[]; gone?: string[]; counts?: Doc["counts"];
+  expected_end?: Doc["expected_end"] };
 type Info = { source: string; name: string; kind: "service" | "recording"; hosts: Doc["hosts"]; says: string[]; warning?: string };
 export type Told = { doc: Doc | undefined; link: Link; error?: string; sources: Info[]; source: string };
 
@@ -30,6 +31,7 @@ class Rows {
   private readonly tasks = new Map<string, Row>();
   private readonly findings = new Map<string, Finding>();
   private counts: Doc["counts"];
+  private ends: Doc["expected_end"];
 
   take(reply: Reply): void {
     const kinds = [[this.runs, reply.runs], [this.steps, reply.steps], [this.tasks, reply.tasks]] as const;
@@ -38,6 +40,7 @@ class Rows {
     for (const each of reply.findings ?? []) this.findings.set(each.finding_key, each);
     for (const id of reply.gone ?? []) for (const [kept] of kinds) kept.delete(id);
     this.counts = reply.counts ?? this.counts;
+    if (!reply.more) this.ends = reply.expected_end;
   }
 
   doc(info: Info): Doc {
@@ -52,7 +55,7 @@ class Rows {
     };
     return docOf({ title: info.name, live: info.kind === "service", hosts: info.hosts, runs, steps: [...this.steps.values()].map(inRun),
       tasks: [...this.tasks.values()].map(inRun).sort((a, b) => wall(b) - wall(a)),
-      findings: [...this.findings.values()].sort((a, b) => order[a.severity] - order[b.severity]), ...(this.counts && { counts: this.counts }) });
+      findings: [...this.findings.values()].sort((a, b) => order[a.severity] - order[b.severity]), ...(this.counts && { counts: this.counts }), ...(this.ends && { expected_end: this.ends }) });
   }
 }
 
@@ -69,9 +72,9 @@ export function follow(tell: (told: Told) => void): { choose: (source: string) =
   const say = (more: Partial<Told>): void => { told = { ...told, ...more }; if (!paused) tell(told); };
   const query = (): string => `source=${encodeURIComponent(told.source)}`;
 
-  async function open(info: Info): Promise<void> {
+  async function open(info: Info, again = false): Promise<void> {
     stream?.close();
-    told = { ...told, source: info.source };
+    if (!again) say({ source: info.source, doc: undefined });
     if (info.kind === "recording") {
       say({ doc: docOf(await get(`report/all?${query()}`) as object), link: "still" });
       return;
@@ -91,7 +94,7 @@ export function follow(tell: (told: Told) => void): { choose: (source: string) =
     changes.onerror = () => {
       say({ link: "lost" });
       // A browser tries again by itself, but not after an answer that is an error.
-      if (changes.readyState === EventSource.CLOSED && stream === changes) setTimeout(() => { if (stream === changes) void open(info); }, kAgainMs);
+      if (changes.readyState === EventSource.CLOSED && stream === changes) setTimeout(() => { if (stream === changes) void open(info, true); }, kAgainMs);
     };
   }
 
@@ -105,14 +108,15 @@ export function follow(tell: (told: Told) => void): { choose: (source: string) =
     }
   })();
   return {
-    choose: (source) => { const info = told.sources.find((each) => each.source === source); if (info) void open(info).catch((error: Error) => say({ error: error.message })); },
+    choose: (source) => { paused = false; const info = told.sources.find((each) => each.source === source); if (info) void open(info).catch((error: Error) => say({ error: error.message })); },
     pause: (value) => { paused = value; if (!paused) tell(told); },
     ask: async (what, key) => {
+      if (what === "runs") return told.sources.length > 1 ? get("runs").catch(() => null) : undefined;
       if (what !== "held" && !told.sources.find((each) => each.source === told.source)?.says.includes(what)) return undefined;
       try {
         return await get(what === "held" ? `state?${query()}&key=${encodeURIComponent(key)}` : `${what}/${encodeURIComponent(key)}?${query()}`);
       } catch {
-        return undefined;  // It does not say it.
+        return null;
       }
     },
   };

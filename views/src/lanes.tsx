@@ -2,9 +2,9 @@
 /** Steps and tasks over the run's time: how many ran at once, and what they did. */
 import { type ComponentChildren, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Doc, type Group, type Row, begin, end, groupsOf, isOver, number, statusOf, usedOf } from "./model";
+import { type Container, type Doc, type Group, type Row, begin, end, groupsOf, isOver, number, statusOf, usedOf } from "./model";
 import { duration, figure, median } from "./figures";
-import { Icon, StatusIcon, Used, Where, clock, shortName, taskLink } from "./parts";
+import { Icon, StatusIcon, Used, Where, clock, containerName, shortName, taskLink } from "./parts";
 import { type Kind, kKinds, kindOf } from "./words";
 
 export type Span = { from: number; to: number };
@@ -143,13 +143,22 @@ function Memory({ row }: { row: Row }): JSX.Element {
     <Used part={usedOf(row, "memory_bytes")} label="memory of what was requested" /></span>;
 }
 
+/** From start to end, below what the task did; open where its end was not seen. */
+function ContainerLines({ containers, span, width }: { containers: Container[]; span: Span; width: number }): JSX.Element {
+  const x = (ns: number): number => Math.min(width, Math.max(0, ((ns - span.from) / (span.to - span.from)) * width));
+  return <svg class="containers" width={width} height="5" viewBox={`0 0 ${width} 5`} role="img" aria-label={containers.map((each) => `container ${containerName(each)}, ${figure(each, "wall_ns", "ns")}`).join("; ")}>
+    {containers.map((each) => { const [from, to] = [x(number(each.begin_ns)), each.end_ns === undefined ? width : x(number(each.end_ns))];
+      return <path d={`M${(from + 0.5).toFixed(1)} 0v3H${Math.max(from + 2, to - 0.5).toFixed(1)}${each.end_ns === undefined ? "" : "v-3"}`} />; })}</svg>;
+}
+
 function TaskLine({ doc, task, span, width }: { doc: Doc; task: Row; span: Span; width: number }): JSX.Element {
   const status = statusOf(task);
   const tasks = useMemo(() => [task], [task]);
+  const containers = useMemo(() => (doc.containers ?? []).filter((each) => each.task_key !== undefined && each.task_key === task.task_key), [doc, task]);
   return <Line level={2} className={status} name={<><span class="tw" /><StatusIcon status={status} /><a class="x" href={taskLink(task)} title={task.name}>{shortName(task)}</a></>}
     done={<span class="dim">{task.attempt !== undefined && task.attempt > 1 ? `attempt ${task.attempt}` : clock(doc, task.first_start_ns ?? task.start_ns, true)}</span>}
     time={status === "queued" ? <span class="dim">queued</span> : figure(task, "wall_ns", "ns")} where={status === "queued" ? "" : <Where time={task.time} />} memory={<Memory row={task} />}
-    lane={<Area tasks={tasks} span={span} width={width} height={20} />} />;
+    lane={<><Area tasks={tasks} span={span} width={width} height={20} />{containers.length > 0 && <ContainerLines containers={containers} span={span} width={width} />}</>} />;
 }
 
 function GroupLines({ doc, group, span, width, open, toggle, wanted }: { doc: Doc; group: Group; span: Span; width: number; open: boolean; toggle: () => void; wanted: (task: Row) => boolean }): JSX.Element {
@@ -215,6 +224,6 @@ export function Lanes({ doc, run, words, filter }: { doc: Doc; run: Row | undefi
       {shown.filter((group) => !narrowed || group.tasks.some(wanted)).map((group) => <GroupLines key={`${by} ${group.key}`} doc={doc} group={group} span={span} width={width} wanted={wanted}
         open={opened.has(group.key) || by === "tasks" || narrowed} toggle={() => toggle(group.key)} />)}
     </div>
-    <p class="under dim">Height: tasks at once, each row by its own most. A task's time is spread evenly over its life.{narrowed && ` ${tasks.filter(wanted).length} of ${tasks.length} tasks.`}</p>
+    <p class="under dim">Height: tasks at once, each row by its own most. A task's time is spread evenly over its life.{doc.containers && " The line below a task is its container."}{narrowed && ` ${tasks.filter(wanted).length} of ${tasks.length} tasks.`}</p>
   </section>;
 }

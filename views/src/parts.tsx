@@ -3,7 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Ask } from "./data";
-import { type Doc, type Finding, type Row, type Share, type Status, number } from "./model";
+import { type Container, type Doc, type Finding, type Row, type Share, type Status, number } from "./model";
 import { type Whole, duration } from "./figures";
 import { kindOf, mainCause, wordOf } from "./words";
 
@@ -22,7 +22,7 @@ export function Icon({ name, label }: { name: string; label?: string }): JSX.Ele
 }
 
 export const kStatusWords: Record<Status, string> = { queued: "queued", running: "running", failed: "failed", done: "done", cached: "from the cache", aborted: "aborted",
-  stalled: "standing still", elsewhere: "elsewhere", withdrawn: "never ran", expired: "expired" };
+  stalled: "stalled", elsewhere: "elsewhere", withdrawn: "never ran", expired: "expired" };
 
 export const StatusIcon = ({ status }: { status: Status }): JSX.Element => <Icon name={status} label={kStatusWords[status]} />;
 
@@ -55,8 +55,8 @@ export function Table<T>({ label, rows, columns, most = 200 }: { label: string; 
   </table>{rows.length > most && <p class="dim more">… {rows.length - most} more</p>}</div>;
 }
 
-/** What the document has of a key, else what the server says of it: once, and while things live again and again. */
-export function useAsked<T>(ask: Ask, what: Parameters<Ask>[0], key: string | undefined, given: T | undefined, live: boolean): T | undefined {
+/** What the document has of a key, else what the server says of it: once, and while things live again and again, after `pauseMs`. */
+export function useAsked<T>(ask: Ask, what: Parameters<Ask>[0], key: string | undefined, given: T | undefined, live: boolean, pauseMs: (said: T) => number = () => kLookMs): T | undefined {
   const [said, setSaid] = useState<{ key: string | undefined; value: T | undefined }>({ key, value: given });
   useEffect(() => {
     if (given !== undefined || key === undefined) return undefined;
@@ -64,8 +64,8 @@ export function useAsked<T>(ask: Ask, what: Parameters<Ask>[0], key: string | un
     let timer = 0;
     const look = (): void => { void ask(what, key).then((value) => {
       if (!here) return;
-      setSaid({ key, value: value as T | undefined });
-      if (live && value !== undefined) timer = window.setTimeout(look, kLookMs);
+      if (value !== null) setSaid({ key, value: value as T | undefined });
+      if (live && value !== undefined) timer = window.setTimeout(look, value === null ? kLookMs : pauseMs(value as T));
     }); };
     look();
     return () => { here = false; clearTimeout(timer); };
@@ -91,13 +91,22 @@ export function day(doc: Doc, ns: Whole | undefined): string {
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
 }
 
+/** Of Unix time. */
+export function moment(ns: Whole | undefined): string {
+  if (ns === undefined) return "";
+  const at = new Date(number(ns) / 1e6);
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`;
+}
+
 /** A link to a place of the page. */
 export const to = (...places: (string | undefined)[]): string => `#/${places.map((each) => encodeURIComponent(each ?? "")).join("/")}`;
 export const taskLink = (task: { run_key?: string | undefined; task_key?: string | undefined }): string => to("run", task.run_key, "task", task.task_key);
 export const findingLink = (finding: Finding): string => to("run", finding.run_key, "why", finding.finding_key);
 
+export const containerName = (of: Container): string => of.name ?? of.image ?? of.container_id.slice(0, 12);
+
 /** A task's name without that of its step, which stands above it. */
 export function shortName(task: Row): string {
   const rest = task.step && task.name.startsWith(task.step) ? task.name.slice(task.step.length).trim() : "";
-  return rest.startsWith("(") || rest.startsWith(":") ? rest.replace(/^:|^\((.*)\)$/, "$1") : task.name;
+  return rest.startsWith("(") || rest.startsWith(":") ? rest.replace(/^:|^\((.*?)\)( \(attempt \d+\))?$/, "$1$2") : task.name;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A run: how it is, what needs attention, what held it up, its steps over time, and what it used. */
 import { type JSX } from "preact";
-import { useState } from "preact/hooks";
-import { type Doc, type Finding, type OverTime, type Row, type Status, begin, end, expectedOf, groupsOf, isOver, kStatuses, number, runOf, statusOf } from "./model";
+import { useMemo, useState } from "preact/hooks";
+import { type Doc, type Finding, type OverTime, type Row, type Status, type Why, begin, end, expectedOf, groupsOf, isOver, kStatuses, number, runOf, statusOf } from "./model";
 import { bytes, duration, figure, fixed, plural, share } from "./figures";
 import { Card, Icon, StatusIcon, Table, TimeBar, Where, clock, day, findingLink, kStatusWords, taskLink, to, useAsked } from "./parts";
 import type { Ask } from "./data";
 import { Lanes } from "./lanes";
+import { Processes } from "./processes";
 import { AtOnce, OverTimeCharts, Spread } from "./charts";
 import { kindOf, wordOf } from "./words";
 
@@ -16,8 +17,9 @@ function Lead({ doc, run, counts }: { doc: Doc; run: Row | undefined; counts: [s
     const [, before = "", word = "", after = doc.verdict] = /^(.*?)\b(succeeded|failed)\b(.*)$/s.exec(doc.verdict) ?? [];
     return <h1 class="lead">{before}<b class={word === "failed" ? "fail" : ""}>{word}</b>{after}.</h1>;
   }
+  const left = doc.expected_end?.[run?.run_key ?? ""]?.text;
   if (run && statusOf(run) === "running")
-    return <h1 class="lead"><b>{run.name}</b> has been running for <b>{figure(run, "wall_ns", "ns")}</b>: {counts.map(([word, count]) => `${count} ${word}`).join(", ") || "no task yet"}.</h1>;
+    return <h1 class="lead"><b>{run.name}</b> has been running for <b>{figure(run, "wall_ns", "ns")}</b>{left && <>, <b>{left}</b></>}: {counts.map(([word, count]) => `${count} ${word}`).join(", ") || "no task yet"}.</h1>;
   const row = run ?? doc.totals;
   return <h1 class="lead"><b>{run ? run.name : doc.title}</b> took {row ? figure(row, "wall_ns", "ns") : "-"}{counts.length > 0 && `: ${counts.map(([word, count]) => `${count} ${word}`).join(", ")}`}.</h1>;
 }
@@ -89,7 +91,7 @@ function Requests({ doc, tasks }: { doc: Doc; tasks: Row[] }): JSX.Element | nul
     { head: "CPU", num: true, cell: (task) => `${figure(task, "cpu_utilization", "share")}${task.requested?.millicpus !== undefined ? ` of ${share(task.requested.millicpus / 1000)}` : ""}` },
     { head: "memory", num: true, cell: (task) => `${figure(task, "memory_bytes", "bytes")}${task.requested?.memory_bytes !== undefined ? ` of ${bytes(task.requested.memory_bytes)}` : ""}` },
     { head: "time", num: true, cell: (task) => `${figure(task, "wall_ns", "ns")}${task.requested?.time_ns !== undefined ? ` of ${duration(task.requested.time_ns)}` : ""}` },
-  ]} />{doc.waste && wasted(doc.waste) && <p class="foot dim">Requested and not used: {wasted(doc.waste)}.</p>}</Card>;
+  ]} />{doc.waste && wasted(doc.waste) && <p class="foot dim">Requested and not used: {wasted(doc.waste)}{doc.waste_cost && `; ${doc.waste_cost.text}`}.</p>}</Card>;
 }
 
 export function toolColumns(): { head: string; cell: (row: Row) => JSX.Element | string; num?: boolean; narrow?: boolean }[] {
@@ -100,7 +102,10 @@ export function toolColumns(): { head: string; cell: (row: Row) => JSX.Element |
 
 export function RunScreen({ doc, runKey, words, ask }: { doc: Doc; runKey: string; words: string; ask: Ask }): JSX.Element {
   const [filter, setFilter] = useState("");
-  const run = runOf(doc, runKey);
+  const known = runOf(doc, runKey);
+  // The state of what lives has no critical path.
+  const why = useAsked<Why>(ask, "why", doc.live ? known?.run_key : undefined, undefined, true);
+  const run = useMemo(() => (known && why?.critical_path ? { ...known, critical_path: why.critical_path, ...(why.without_task_ns !== undefined && { without_task_ns: why.without_task_ns }) } : known), [known, why]);
   const overTime = useAsked<OverTime>(ask, "over_time", run?.run_key, doc.over_time, Boolean(doc.live));
   const tasks = doc.tasks.filter((task) => task.run_key === run?.run_key);
   const counts = kStatuses.map((status) => [status, tasks.filter((task) => statusOf(task) === status).length] as const).filter(([, count]) => count > 0);
@@ -125,5 +130,6 @@ export function RunScreen({ doc, runKey, words, ask }: { doc: Doc; runKey: strin
     {tasks.length > 0 && doc.hosts.length <= 1 && <Lanes doc={doc} run={run} words={words} filter={filter} />}
     <div class="many"><Spread tasks={tasks} />{!overTime?.series.some((each) => each.tasks?.length) && <AtOnce doc={doc} run={run} tasks={tasks} />}<OverTimeCharts over={overTime} /><Requests doc={doc} tasks={tasks} /></div>
     {doc.tools.length > 0 && <Card title="Tools" note="most CPU time first" wide><Table label="Tools" rows={doc.tools} most={15} columns={toolColumns()} /></Card>}
+    {!tasks.length && <Processes doc={doc} processes={doc.held ? Object.entries(doc.held).flatMap(([key, held]) => (!run || key === run.run_key ? held.processes ?? [] : [])) : doc.processes} />}
   </>;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The other screens: a task, why, all runs, tools, hosts. */
 import { type ComponentChildren, type JSX } from "preact";
-import { type Doc, type Evidence, type Finding, type Held, type Process, type Row, type Why, begin, number, statusOf, usedOf } from "./model";
+import { type Container, type Doc, type Evidence, type Finding, type Held, type Process, type Row, type Why, begin, number, statusOf, usedOf } from "./model";
 import { type Unit, bytes, duration, figure, share, textOf } from "./figures";
 import type { Ask } from "./data";
-import { Card, Icon, StatusIcon, Table, Used, Where, clock, day, kStatusWords, taskLink, to, useAsked } from "./parts";
+import { Card, Icon, StatusIcon, Table, Used, Where, clock, containerName, day, kStatusWords, taskLink, to, useAsked } from "./parts";
 import { FindingRow, RunTiles, toolColumns } from "./run";
-import { Trends } from "./charts";
+import { Processes } from "./processes";
 import { kindOf, nameOfEvidence, wordOf } from "./words";
 
 function Ledger({ row }: { row: Row }): JSX.Element | null {
@@ -18,41 +18,6 @@ function Ledger({ row }: { row: Row }): JSX.Element | null {
     return <span class="row four"><span class="n">{wordOf(each.cause)}</span><span class="track"><i class={`bar1 k k-${kindOf(each.cause)}`} style={{ width: `${Math.max(1, (100 * each.share) / most)}%` }} /></span>
       <span class="num">{atLeast}{share(each.share)}</span><span class="num dim">{atLeast}{duration(each.time_ns)}</span></span>;
   })}</div></Card>;
-}
-
-const ended = (process: Process): string => process.exit_signal !== undefined ? `signal ${process.exit_signal}` : process.exit_code !== undefined ? `status ${process.exit_code}` : number(process.living) > 0 || process.last_ns !== undefined ? "runs" : "";
-
-/** Children stand below their parent, in the order of their start. */
-function treeOf(processes: Process[]): [Process, number][] {
-  const below = new Map<number, Process[]>();
-  const pids = new Set(processes.map((each) => each.pid));
-  const roots: Process[] = [];
-  for (const each of [...processes].sort((a, b) => number(a.begin_ns ?? a.start_ns) - number(b.begin_ns ?? b.start_ns))) {
-    const parent = each.parent_pid;
-    if (parent !== undefined && parent !== each.pid && pids.has(parent)) below.set(parent, [...(below.get(parent) ?? []), each]);
-    else roots.push(each);
-  }
-  const rows: [Process, number][] = [];
-  const seen = new Set<Process>();
-  const add = (each: Process, depth: number): void => {
-    if (seen.has(each)) return;
-    seen.add(each);
-    rows.push([each, depth]);
-    if (each.pid !== undefined) for (const child of below.get(each.pid) ?? []) add(child, depth + 1);
-  };
-  for (const root of roots) add(root, 0);
-  for (const each of processes) add(each, 0);
-  return rows;
-}
-
-function Processes({ doc, processes }: { doc: Doc; processes: Process[] }): JSX.Element | null {
-  if (!processes.length) return null;
-  return <Card title="Processes" note={`${processes.length}`} wide><Table label="Processes" rows={treeOf(processes)} most={200} columns={[
-    { head: "program", cell: ([each, depth]) => <span class="tree" style={{ paddingLeft: `${Math.min(depth, 12) * 16}px` }}><b>{each.tool ?? each.exe ?? each.name ?? "?"}</b> <span class="argv mono dim">{(each.argv ?? []).slice(1).join(" ").slice(0, 300)}</span></span> },
-    { head: "pid", num: true, narrow: true, cell: ([each]) => String(each.pid ?? "") }, { head: "began", num: true, narrow: true, cell: ([each]) => clock(doc, each.begin_ns ?? each.start_ns, true) },
-    { head: "took", num: true, narrow: true, cell: ([each]) => figure(each, "wall_ns", "ns") }, { head: "CPU", num: true, cell: ([each]) => figure(each, "cpu_ns", "ns") },
-    { head: "ended by", cell: ([each]) => <span class={each.exit_signal !== undefined || (each.exit_code ?? 0) !== 0 ? "fail" : ""}>{ended(each)}</span> },
-  ]} /></Card>;
 }
 
 function Touched({ held }: { held: Held }): JSX.Element {
@@ -87,7 +52,7 @@ export function TaskScreen({ doc, taskKey, ask }: { doc: Doc; taskKey: string; a
         {task.requested.memory_bytes !== undefined && <><dt>memory</dt><dd>{figure(task, "memory_bytes", "bytes")} of {bytes(task.requested.memory_bytes)}<Used part={usedOf(task, "memory_bytes")} label="memory of what was requested" /></dd></>}
         {task.requested.time_ns !== undefined && <><dt>time</dt><dd>{figure(task, "wall_ns", "ns")} of {duration(task.requested.time_ns)}</dd></>}{task.requested.container && <><dt>container</dt><dd class="mono">{task.requested.container}</dd></>}</dl></Card>}
       {(task.waits_for?.length ?? 0) > 0 && <Card title="Waited for other tasks"><dl class="ev">{task.waits_for!.map((each) => <><dt><a href={taskLink({ run_key: task.run_key, task_key: each.task_key })}>{each.name ?? each.task_key}</a></dt><dd>{duration(each.wait_ns)} ({each.cause})</dd></>)}</dl></Card>}</div>}</div>
-    <Processes doc={doc} processes={inIt} /><div class="many"><Touched held={held} />
+    <Containers doc={doc} containers={(doc.containers ?? []).filter((each) => each.task_key === taskKey)} ofTask /><Processes doc={doc} processes={inIt} /><div class="many"><Touched held={held} />
       {(why?.neighbors?.length ?? 0) > 0 && <Card title="At the same time" note={why!.disk_wait_device ? `its disk: ${why!.disk_wait_device}` : undefined}><Table label="At the same time" rows={why!.neighbors!} most={12} columns={[
         { head: "task", cell: (each) => each.task_key ? <a href={taskLink({ run_key: each.run_key, task_key: each.task_key })}>{each.name}</a> : each.name }, { head: "together", num: true, cell: (each) => duration(each.together_ns) }, { head: "CPU", num: true, cell: (each) => figure(each, "cpu_ns", "ns") },
         { head: "read", num: true, narrow: true, cell: (each) => figure(each, "read_bytes", "bytes") }, { head: "written", num: true, narrow: true, cell: (each) => figure(each, "written_bytes", "bytes") }]} /></Card>}</div></div>;
@@ -121,17 +86,12 @@ function taskColumns(): { head: string; cell: (row: Row) => ComponentChildren; n
     { head: "time went to", cell: (row) => <Where time={row.time} /> }, { head: "memory", num: true, narrow: true, cell: (row) => figure(row, "memory_bytes", "bytes") }];
 }
 
-export function RunsScreen({ doc, words }: { doc: Doc; words: string }): JSX.Element {
-  const lower = words.toLowerCase();
-  const runs = doc.runs.filter((run) => !lower || [run.name, run.pipeline, run.run].some((text) => text?.toLowerCase().includes(lower)));
-  if (!doc.runs.length) return <Missing what="run" />;
-  const problems = (run: Row): string => (["error", "warning"] as const).map((severity) => [severity, doc.findings.filter((each) => each.run_key === run.run_key && each.severity === severity).length] as const)
-    .filter(([, count]) => count).map(([severity, count]) => `${count} ${severity}${count > 1 ? "s" : ""}`).join(", ");
-  return <div class="page"><h1 class="big"><b>{doc.runs.length}</b> {doc.runs.length === 1 ? "run" : "runs"}{doc.live && `, ${doc.runs.filter((run) => statusOf(run) === "running").length} running`}</h1>
-    <Card title="Runs" wide><Table label="Runs" rows={runs} most={500} columns={[{ head: "run", cell: (run) => <span class="runname"><StatusIcon status={statusOf(run)} /><a href={to("run", run.run_key)}>{run.name}</a></span> },
-      { head: "began", cell: (run) => `${day(doc, begin(run))} ${clock(doc, begin(run))}` }, { head: "took", num: true, cell: (run) => figure(run, "wall_ns", "ns") }, { head: "tasks", num: true, narrow: true, cell: (run) => figure(run, "tasks", "count") },
-      { head: "CPU", num: true, narrow: true, cell: (run) => figure(run, "cpu_ns", "ns") }, { head: "time went to", narrow: true, cell: (run) => <Where time={run.time} /> }, { head: "memory", num: true, narrow: true, cell: (run) => figure(run, "memory_bytes", "bytes") },
-      { head: "findings", cell: (run) => <span class="warn">{problems(run)}</span> }]} /></Card><div class="many"><Trends doc={doc} /></div></div>;
+function Containers({ doc, containers, ofTask }: { doc: Doc; containers: Container[]; ofTask?: boolean }): JSX.Element | null {
+  if (!containers.length) return null;
+  return <Card title={ofTask && containers.length === 1 ? "Container" : "Containers"} wide><Table label="Containers" rows={containers} most={500} columns={[
+    { head: "container", cell: (each) => <span class="mono">{containerName(each)}</span> }, { head: "image", narrow: true, cell: (each) => <span class="mono">{each.image ?? "-"}</span> }, { head: "by", narrow: true, cell: (each) => each.runtime ?? "-" },
+    ...(ofTask ? [] : [{ head: "task", cell: (each: Container) => each.task_key ? <a href={taskLink(each)}>{each.task ?? "task"}</a> : "" }]), { head: "began", narrow: true, cell: (each) => clock(doc, each.begin_ns, true) },
+    { head: "took", num: true, cell: (each) => figure(each, "wall_ns", "ns") }, { head: "processes", num: true, narrow: true, cell: (each) => figure(each, "processes", "count") }, { head: "memory", num: true, cell: (each) => figure(each, "peak_bytes", "bytes") }]} /></Card>;
 }
 
 /** What else of a machine the report has. */
@@ -150,6 +110,7 @@ export function ToolsScreen({ doc, words }: { doc: Doc; words: string }): JSX.El
   const tools = doc.tools.filter((tool) => !lower || tool.name.toLowerCase().includes(lower));
   if (!doc.tools.length) return <div class="page"><h1 class="big">Tools</h1><p class="dim">The live state has no sums by tool; the report of a recording has them.</p></div>;
   return <div class="page"><h1 class="big"><b>{doc.tools.length}</b> tools, most CPU time first</h1><Card title="Tools" wide><Table label="Tools" rows={tools} most={500} columns={toolColumns()} /></Card>
+    <Containers doc={doc} containers={(doc.containers ?? []).filter((each) => !lower || [each.name, each.image, each.task].some((text) => text?.toLowerCase().includes(lower)))} />
     {doc.failures.length > 0 && <Card title="Failed" wide><Table label="Failed" rows={doc.failures} columns={[{ head: "tool", cell: (each) => <b>{each.tool ?? each.exe ?? "?"}</b> }, { head: "ended by", cell: (each) => <span class="fail">{each.oom_killed ? "out of memory" : each.exit_signal !== undefined ? `signal ${each.exit_signal}` : `status ${each.exit_code}`}</span> },
       { head: "times", num: true, cell: (each) => String(each.count) }, { head: "task", narrow: true, cell: (each) => each.task_key ? <a href={taskLink(each)}>{each.task ?? each.step ?? "task"}</a> : "" }, { head: "command", cell: (each) => <span class="mono dim">{(each.argv ?? []).join(" ").slice(0, 300)}</span> }]} /></Card>}
     {(doc.pipes?.length ?? 0) > 0 && <Card title="Pipes" wide><Table label="Pipes" rows={doc.pipes!} columns={[{ head: "programs", cell: (each) => each.stages.map((stage, i) => <>{i > 0 && " → "}{stage === each.bottleneck ? <b class="warn">{stage}</b> : stage}</>) }, { head: "waited", num: true, cell: (each) => duration(each.waited_ns) }, { head: "slowest", cell: (each) => each.bottleneck ?? "" }]} /></Card>}

@@ -18,5 +18,6 @@ void bind_tables(pybind11::module_& module);
 void bind_labels(pybind11::module_& module);
 void bind_report(pybind11::module_& module);
 void bind_state(pybind11::module_& module);
+void bind_log(pybind11::module_& module);
 
 }  // namespace tracer::python

@@ -21,6 +21,7 @@ PYBIND11_MODULE(_core_in_main, module, pybind11::mod_gil_not_used()) {
   tracer::python::bind_labels(module);
   tracer::python::bind_report(module);
   tracer::python::bind_state(module);
+  tracer::python::bind_log(module);
 }
 
 /// There is no state for each interpreter: a sub-interpreter is refused. Here, as before Python 3.12 pybind11 waits

@@ -16,11 +16,13 @@
 #include "gil.hpp"
 #include "recording.hpp"
 #include "report/hourly_price.hpp"
+#include "report/json/document.hpp"
 #include "report/meet_living.hpp"
 #include "session.hpp"
 #include "show/certificate_text.hpp"
 #include "show/figures.hpp"
-#include "show/page/page.hpp"
+#include "show/page.hpp"
+#include "show/page_files.hpp"
 #include "show/report_text.hpp"
 #include "show/screen.hpp"
 #include "stream/recording_series.hpp"
@@ -104,7 +106,7 @@ class LiveReport {
     meet_living(session, summary_.summary().exits(), held);
     session.damage = so_far(reader_.damage());
     DetailedReport made = summary_.report(session);
-    made.host = reader_.host();
+    made.hosts = {reader_.host()};
     return made;
   }
 
@@ -170,12 +172,6 @@ py::tuple table(const DetailedReport& native, const std::optional<std::string>& 
   return py::make_tuple(lines, numbers, text_of(shown.legend));
 }
 
-/// Figures and signs of a page are UTF-8, wherever it is made.
-py::str page(const DetailedReport& native, const py::object& title, const py::object& text) {
-  const tracer::internal::Utf8Scope scope(true);
-  return text_of(internal::page_of(native, bytes_of(title), bytes_of(text)));
-}
-
 py::list texts_of(const std::vector<std::string>& lines) {
   py::list list;
   for (const std::string& line : lines) list.append(text_of(line));
@@ -227,7 +223,7 @@ DetailedReport read_report(RecordingReader& reader, const ReportOptions& options
   }
   session.damage = options.held != nullptr ? so_far(reader.damage()) : reader.damage();
   DetailedReport made = summary.report(session);
-  made.host = reader.host();
+  made.hosts = {reader.host()};
   return made;
 }
 
@@ -237,7 +233,12 @@ void bind_report(py::module_& module) {
       .def("findings", &findings_of)
       .def("json", [](const DetailedReport& native) { return text_of(to_json(native.report)); })
       .def("format", &format, py::arg("title"), py::arg("by"), py::arg("columns"), py::arg("utf8"))
-      .def("page", &page, py::arg("title"), py::arg("text"))
+      .def(
+          "document",
+          [](const DetailedReport& native, const py::object& title, bool whole) {
+            return text_of(internal::document_of(native, bytes_of(title), whole));
+          },
+          py::arg("title"), py::arg("whole"))
       .def(
           "priced",
           [](const DetailedReport& native, const std::string& price) {
@@ -268,6 +269,15 @@ void bind_report(py::module_& module) {
   module.def("report_parts", &report_parts);
   module.def("damage_lines", &damage_lines, py::arg("skipped_bytes"), py::arg("skipped_events"),
              py::arg("missing_frames"), py::arg("read_error"), py::arg("truncated"));
+  module.def(
+      "page_of",
+      [](const py::object& document, const py::object& title, const py::object& text) {
+        return text_of(internal::page_of(bytes_of(document), bytes_of(title), bytes_of(text)));
+      },
+      py::arg("document"), py::arg("title"), py::arg("text"));
+  module.def(
+      "page_file", [](const std::string& name) { return text_of(std::string(internal::page_file(name))); },
+      py::arg("name"));
   module.def("format_duration", &tracer::internal::format_duration, py::arg("ns"));
   module.def("format_bytes", &tracer::internal::format_bytes, py::arg("bytes"));
   module.def("format_share", &tracer::internal::format_share, py::arg("share"));

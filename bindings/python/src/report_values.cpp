@@ -246,29 +246,16 @@ struct TypeName<std::vector<V>> {
   static std::string get() { return "tuple[" + TypeName<V>::get() + ", ...]"; }
 };
 
-/// By column: short, and quick to be made.
-py::dict columns_of(const std::vector<internal::ListedProcess>& processes) {
-  py::dict columns;
-  const auto add = [&](const char* name, auto get) {
-    py::list column(processes.size());
-    for (std::size_t i = 0; i < processes.size(); ++i) column[i] = get(processes[i]);
-    columns[name] = std::move(column);
-  };
-  add("tool", [](const auto& one) { return text_of(one.tool); });
-  add("command", [](const auto& one) { return text_of(one.command); });
-  add("task", [](const auto& one) { return text_of(one.task); });
-  add("pid", [](const auto& one) { return py::int_(one.pid); });
-  add("start_ns", [](const auto& one) { return py::int_(one.start_ns); });
-  add("end_ns", [](const auto& one) { return py::int_(one.end_ns); });
-  add("living", [](const auto& one) { return py::bool_(one.living); });
-  add("failed", [](const auto& one) { return py::bool_(one.failed); });
-  add("exit_code", [](const auto& one) { return maybe(one.exit_code); });
-  add("exit_signal", [](const auto& one) { return maybe(one.exit_signal); });
-  add("cpu_ns", [](const auto& one) { return maybe(one.cpu_ns); });
-  add("peak_bytes", [](const auto& one) { return maybe_figure(one.peak_bytes); });
-  add("read_bytes", [](const auto& one) { return maybe_figure(one.read_bytes); });
-  add("written_bytes", [](const auto& one) { return maybe_figure(one.written_bytes); });
-  return columns;
+/// The first, with the names of all.
+HostInfo all_as_one(const std::vector<HostInfo>& hosts) {
+  HostInfo all;
+  for (const HostInfo& each : hosts) {
+    if (&each == &hosts.front())
+      all = each;
+    else
+      all.host_name += ", " + each.host_name;
+  }
+  return all;
 }
 
 }  // namespace
@@ -353,12 +340,11 @@ py::dict values_of(const DetailedReport& native) {
                                                                               : py::object(part_value(waste, maker));
   fields["certificate"] = part_value(report.completeness, maker);
   fields["cost"] = part_value(report.cost, maker);
-  fields["host"] = object_of(native.host);
+  fields["host"] = object_of(all_as_one(native.hosts));
   fields["command"] = native.command ? argv_of(*native.command) : py::object(py::none());
   fields["first_ns"] = native.first_ns;
   fields["last_ns"] = native.last_ns;
   fields["timeline"] = timeline;
-  fields["listed"] = columns_of(native.processes);
   return fields;
 }
 

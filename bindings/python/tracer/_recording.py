@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Union
 
 from . import _core
 from ._arguments import checked_call, path_of, texts_of
@@ -74,20 +73,6 @@ class Recording(Source):
         while reader.skip(_READ_AT_ONCE) == _READ_AT_ONCE:
             pass
         return Damage(*reader.damage())
-
-    @checked_call
-    def why(self, asked: str = "") -> dict[str, Any] | None:
-        """What `tracerd why --json` says of a run, task or process, by its name, id, key or pid: docs/findings.md. Without
-        one: the findings and runs. None: it has no such thing, or several. Reads the whole recording."""
-        text = self.open_reader().why(asked)
-        return None if text is None else json.loads(text)
-
-    @checked_call
-    def over_time(self, key: str) -> dict[str, Any] | None:
-        """What the run or task with this key consumed and moved over time: docs/state.md. None: nothing has it. Reads the
-        whole recording."""
-        text = self.open_reader().over_time(key)
-        return None if text is None else json.loads(text)
 
     @property
     def events(self) -> Table:

@@ -241,7 +241,6 @@ class Report(Shown):
     """The first and last time of all events; 0: there are none."""
     last_ns: int
     timeline: Timeline
-    _listed: Mapping[str, list[Any]]
     _native: _core.NativeReport
     _price: HourlyPrice | None = None
     _region: str | None = None
@@ -308,9 +307,9 @@ class Report(Shown):
 
     def html(self) -> str:
         """One page that needs nothing else: no network, no other file."""
-        from . import _html
+        from ._show import plain_text
 
-        return _html.page_of(self)
+        return _core.page_of(self._shown.document(self.title, True), self.title, plain_text(self))
 
 
 def _row(parts: dict[str, Any]) -> ReportRow:
@@ -394,7 +393,6 @@ def _report(native: _core.NativeReport, title: str | None) -> Report:
         last_ns=parts["last_ns"],
         timeline=Timeline(timeline["begin_ns"], timeline["part_ns"], timeline["parts"], _series(timeline["tools"]),
                           _series(timeline["tasks"])),
-        _listed=parts["listed"],
         _native=native,
     )
 

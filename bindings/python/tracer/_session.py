@@ -120,6 +120,9 @@ class Session(Source):
         except BaseException:
             self._core.close()
             raise
+        # As its state is then the service's own.
+        self._sees_all_of: Path | None = options["service_socket"] if self._core.tier == "service" and not options["rules"] \
+            and not options.get("hash_paths") else None
         self._tasks = _hooks.session_opened(self._core, context) if self._core.tier != "recording" else 0
         with _open_lock:
             _open.add(self)
@@ -494,6 +497,13 @@ class Session(Source):
             except SessionClosedError:
                 pass  # Just now, by another thread: then all is written.
         return super()._read_state(since, rows, key, fields)
+
+    def _ask(self, name: str, asked: str) -> dict[str, Any] | None:
+        if self._core.open and self._sees_all_of is not None:
+            from ._past import ask_past
+
+            return ask_past(self, self._sees_all_of, name, asked)
+        return super()._ask(name, asked)
 
     def _on_from_before(self) -> _core.LiveReport:
         """Reads on where it has read before; waits until all events so far are written."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -65,6 +65,34 @@ class Source(Shown):
         if self._recorded_state is None:
             self._recorded_state = _core.RecordedState(self.open_reader())
         return self._recorded_state.json(since, rows, key, fields)
+
+    @checked_call
+    def why(self, asked: str = "") -> dict[str, Any] | None:
+        """What `tracerd why --json` says of a run, task or process, by its name, id, key or pid: docs/findings.md. Without
+        one: the findings and runs. None: it has no such thing, or several. Reads all events so far: of a session of all that
+        a service shows, what the service has recorded.
+
+        Raises InvalidArgumentError if that service records nothing; ServiceError."""
+        return self._ask("why", asked)
+
+    @checked_call
+    def over_time(self, key: str) -> dict[str, Any] | None:
+        """What the run or task with this key consumed and moved over time: docs/state.md. None: nothing has it. Reads as
+        much as why(), and raises the same."""
+        return self._ask("over_time", text_of("key", key))
+
+    def _ask(self, name: str, asked: str) -> dict[str, Any] | None:
+        import json
+
+        text = getattr(self.open_reader(), name)(asked)
+        return None if text is None else json.loads(text)
+
+    @checked_call
+    def log(self, task: str = "") -> Iterator[str]:
+        """What happened so far, in order, as the lines of `tracerd log`: docs/log.md. `task`: only what is about the tasks
+        and runs with this name, sample, step, id or key, or in whose name it is a word; none: no line."""
+        recorded = _core.RecordedLog(self.open_reader(), text_of("task", task, empty=True))
+        return _lines_of(recorded)
 
     @checked_call
     def table(self, name: str, *, only_ended: bool = False) -> Table:
@@ -165,3 +193,8 @@ class Source(Shown):
         from ._report import report_of
 
         return report_of(self)
+
+
+def _lines_of(log: _core.RecordedLog) -> Iterator[str]:
+    while (text := log.read()) is not None:
+        yield from text.split("\n")[:-1]

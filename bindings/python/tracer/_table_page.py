@@ -12,26 +12,26 @@ from ._format import visible
 
 __all__ = ["STYLE", "facts_html", "list_html", "page_of", "table_html"]
 
-# The colors are those of lib/show/page/style.css: a test compares them. Where a row has no room, each of its cells is a line.
+# The colors are those of views/src/style.css: a test compares them. Where a row has no room, each of its cells is a line.
 STYLE = """
 :root {
   color-scheme: light;
-  --back: #ffffff; --panel: #f6f7f9; --line: #d9dde3; --text: #1b2027; --faint: #5b6672; --accent: #0b62c4;
+  --bg: #f5f5f2; --panel: #ffffff; --line: #e1e1db; --text: #15181c; --dim: #565e68; --accent: #1a5fb4;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     color-scheme: dark;
-    --back: #14171c; --panel: #1c2128; --line: #363d47; --text: #e6e9ee; --faint: #9aa5b1; --accent: #7ab7ff;
+    --bg: #0e1115; --panel: #161a20; --line: #272d36; --text: #e7eaee; --dim: #9ba5b1; --accent: #7fb3ff;
   }
 }
 * { box-sizing: border-box; }
-html { background: var(--back); color: var(--text); font: 14px/1.45 system-ui, "Segoe UI", Roboto, sans-serif; }
+html { background: var(--bg); color: var(--text); font: 14px/1.45 system-ui, "Segoe UI", Roboto, sans-serif; }
 body { margin: 0; }
 main { max-width: 1500px; margin: 0 auto; padding: 16px 20px 40px; }
 h1 { font-size: 20px; margin: 0; overflow-wrap: anywhere; }
 h2 { font-size: 15px; margin: 28px 0 8px; }
 p, li { overflow-wrap: anywhere; }
-.facts { color: var(--faint); margin: 2px 0 12px; padding: 0; list-style: none; }
+.facts { color: var(--dim); margin: 2px 0 12px; padding: 0; list-style: none; }
 .wide { border: 1px solid var(--line); border-radius: 8px; overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: 4px 12px; border-bottom: 1px solid var(--line); vertical-align: top; }
@@ -44,7 +44,7 @@ tr.sum td { font-weight: 600; }
 .texts { list-style: none; margin: 0; padding: 0; display: grid; gap: 6px; }
 .texts li { border: 1px solid var(--line); border-left: 5px solid var(--accent); border-radius: 8px; padding: 6px 12px; }
 .texts p { margin: 0; }
-.texts .besides { color: var(--faint); }
+.texts .besides { color: var(--dim); }
 @media (max-width: 720px) {
   main { padding: 12px 12px 32px; }
   thead { display: none; }
@@ -53,11 +53,11 @@ tr.sum td { font-weight: 600; }
   tr:last-child { border-bottom: 0; }
   td { border: 0; padding: 1px 12px; min-width: 0; display: grid; grid-template-columns: 40% minmax(0, 1fr); gap: 8px; }
   td:empty { display: none; }
-  td::before { content: attr(data-name); color: var(--faint); text-align: left; white-space: normal; }
+  td::before { content: attr(data-name); color: var(--dim); text-align: left; white-space: normal; }
   .number { text-align: left; white-space: normal; }
 }
 @media print {
-  :root { color-scheme: light; --back: #fff; --panel: #f6f7f9; --line: #d9dde3; --text: #000; --faint: #444; }
+  :root { color-scheme: light; --bg: #fff; --panel: #f6f7f9; --line: #d9dde3; --text: #000; --dim: #444; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   main { max-width: none; padding: 0; }
   tr, .texts li { break-inside: avoid; }

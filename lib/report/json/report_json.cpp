@@ -97,6 +97,7 @@ void put_waste_cost(JsonBuilder& json, const internal::WasteCost& cost) {
     json.put("usd_per_hour", cost.price.usd_per_hour);
     json.put("usd_per_cpu_hour", cost.price.usd_per_cpu_hour);
     json.put("usd_per_gib_hour", cost.price.usd_per_gib_hour);
+    json.put("text", cost.text());
   });
 }
 

@@ -2,6 +2,7 @@
 #include "report/sums/over_time.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/sums.hpp"
 
@@ -28,10 +29,24 @@ std::vector<std::string> OverTime::rows_of(const Context& context) {
   return {kWhole, *context.step};
 }
 
+bool OverTime::is_in(const Context& context) {
+  if (!is_asked_ && context.run_key && context.run_key != key_) {
+    // What belongs to no run is none of its.
+    OverTime of_run(context.run_key);
+    of_run.is_asked_ = false;
+    of_run.has_several_runs_ = key_.has_value();
+    of_run.snapshot_ns_ = snapshot_ns_;
+    *this = std::move(of_run);
+  }
+  return context.run_key == key_ || (key_ && context.task_key == key_);
+}
+
 void OverTime::add(const Event& event) {
+  if (has_several_runs_) return;
+  if (!key_) series_.begin(event.time_ns());
   last_ns_ = std::max(last_ns_, event.time_ns());
   if (const auto* run = event.get_if<RunStart>()) {
-    if (run->context->run_key == key_) series_.begin(run->start_ns);
+    if (is_in(*run->context)) series_.begin(run->start_ns);
   } else if (const auto* start = event.get_if<TaskStart>()) {
     if (!is_in(*start->context)) return;
     series_.begin(start->start_ns);
@@ -125,7 +140,8 @@ void OverTime::runs(const Context& context, std::uint64_t time_ns, bool begins) 
   }
 }
 
-std::vector<Series> OverTime::rows() {
+ResourcesOverTime OverTime::sums() {
+  if (has_several_runs_) return {};
   end_snapshot();
   for (auto& [row, running] : running_) {
     if (running.tasks.empty()) continue;
@@ -139,7 +155,7 @@ std::vector<Series> OverTime::rows() {
   for (Series& row : rows)
     for (const Amount& amount : kOf)
       if (auto& values = row.*amount.kind; !values.empty()) values.resize(series_.parts());
-  return rows;
+  return {series_.begin_ns(), series_.part_ns(), series_.parts(), std::move(rows)};
 }
 
 }  // namespace tracer::internal

@@ -21,19 +21,22 @@
 
 namespace tracer::internal {
 
+struct ResourcesOverTime {
+  std::uint64_t begin_ns = 0;
+  std::uint64_t part_ns = 0;
+  std::size_t parts = 0;
+  std::vector<Series> rows;  ///< Of the whole, without a name, and of each step. Empty: nothing is known.
+};
+
 /// Amounts are spread evenly between two samples of a process, and to its end; all of them sum to those of its account.
 /// A list is empty where the amount is not known. Bounded as TimeSeries. One thread.
 class OverTime {
  public:
-  /// `key`: of a run or task.
-  explicit OverTime(Key key) : key_(key) {}
+  /// `key`: of a run or task. Absent: of the only run, or of all processes where there is none.
+  explicit OverTime(std::optional<Key> key) : key_(key), is_asked_(key) {}
 
   void add(const Event& event);
-  /// Of the whole, without a name, and of each step.
-  std::vector<Series> rows();
-  std::uint64_t begin_ns() const noexcept { return series_.begin_ns(); }
-  std::uint64_t part_ns() const noexcept { return series_.part_ns(); }
-  std::size_t parts() const noexcept { return series_.parts(); }
+  ResourcesOverTime sums();
 
  private:
   static constexpr std::size_t kAmounts = 6;
@@ -55,7 +58,7 @@ class OverTime {
     std::uint64_t since_ns = 0;
   };
 
-  bool is_in(const Context& context) const noexcept { return context.run_key == key_ || context.task_key == key_; }
+  bool is_in(const Context& context);
   /// The whole, and the step that it names.
   static std::vector<std::string> rows_of(const Context& context);
   void count(const Process& process, const Account& account, std::uint64_t time_ns, Counted& counted);
@@ -66,7 +69,9 @@ class OverTime {
   void end_snapshot();
   void runs(const Context& context, std::uint64_t time_ns, bool begins);
 
-  const Key key_;
+  std::optional<Key> key_;
+  bool is_asked_;
+  bool has_several_runs_ = false;
   TimeSeries series_;
   std::unordered_map<std::uint32_t, Counted> living_;  ///< By pid.
   std::map<std::string, HeldMemory> held_;             ///< In the snapshot that is being read.

@@ -3,33 +3,32 @@
 
 #include <algorithm>
 
-#include "context/task_name.hpp"
 #include "report/sums/rows.hpp"
 #include "state/held_memory.hpp"
 
 namespace tracer::internal {
 namespace {
 
-constexpr std::size_t kMostCommandBytes = 160;
+constexpr std::size_t kMostArgvBytes = 160;
 
 std::uint64_t cpu_of(const ListedProcess& process) { return process.cpu_ns.value_or(0); }
 bool has_more(const ListedProcess& a, const ListedProcess& b) { return cpu_of(a) > cpu_of(b); }
 
-std::string command_of(const Program& program) {
-  std::string command;
-  if (program.argv) {
-    for (const std::string& word : *program.argv) {
-      if (command.size() > kMostCommandBytes) break;
-      if (!command.empty()) command += ' ';
-      command.append(word, 0, kMostCommandBytes + 1);
+std::vector<std::string> head_of(const std::vector<std::string>& argv) {
+  std::vector<std::string> head;
+  std::size_t room = kMostArgvBytes;
+  for (const std::string& word : argv) {
+    if (word.size() > room) {
+      // Not in the middle of a character.
+      std::size_t end = room;
+      while (end > 0 && (static_cast<unsigned char>(word[end]) & 0xc0u) == 0x80u) --end;
+      head.push_back(word.substr(0, end) + "…");
+      return head;
     }
+    room -= word.size();
+    head.push_back(word);
   }
-  if (command.empty()) command = program.exe.value_or(program.comm.value_or(""));
-  if (command.size() <= kMostCommandBytes) return command;
-  // Not in the middle of a character.
-  std::size_t end = kMostCommandBytes;
-  while (end > kMostCommandBytes - 3 && (static_cast<unsigned char>(command[end]) & 0xc0u) == 0x80u) --end;
-  return command.substr(0, end) + "…";
+  return head;
 }
 
 }  // namespace
@@ -46,18 +45,17 @@ void ProcessList::add(const ProcessExit& exit) {
   begins_.erase({exit.start_ns, exit.process->pid});
   if (!has_room(least_cpu_ns(exit.account).value_or(0))) return;
   ListedProcess process;
-  process.start_ns = std::max(exit.start_ns, exit.begin_ns);
+  process.begin_ns = std::max(exit.start_ns, exit.begin_ns);
   process.end_ns = exit.end_ns;
-  process.failed = exit.failed();
   process.exit_code = exit.exit_code;
   process.exit_signal = exit.exit_signal;
   const Account& account = exit.account;
   if (account.peak_rss_bytes) {
-    process.peak_bytes = Figure{*account.peak_rss_bytes, Bound::kExact};
+    process.memory_bytes = Figure{*account.peak_rss_bytes, Bound::kExact};
   } else if (account.peak_rss_at_least_bytes) {
-    process.peak_bytes = Figure{*account.peak_rss_at_least_bytes, Bound::kAtLeast};
+    process.memory_bytes = Figure{*account.peak_rss_at_least_bytes, Bound::kAtLeast};
   } else if (account.peak_rss_at_most_bytes) {
-    process.peak_bytes = Figure{*account.peak_rss_at_most_bytes, Bound::kAtMost};
+    process.memory_bytes = Figure{*account.peak_rss_at_most_bytes, Bound::kAtMost};
   }
   take(std::move(process), *exit.process, account);
 }
@@ -66,25 +64,23 @@ void ProcessList::add(const ProcessSample& living) {
   if (!has_room(living.account.cpu_ns.value_or(0))) return;
   const auto begin = begins_.find(id_of(*living.process));
   ListedProcess process;
-  process.start_ns = begin == begins_.end() ? living.process->start_ns : begin->second;
+  process.begin_ns = begin == begins_.end() ? living.process->start_ns : begin->second;
   process.end_ns = living.time_ns;
   process.living = true;
   HeldMemory held;
   held.add(living);
-  if (const auto bytes = held.bytes()) process.peak_bytes = Figure{*bytes, Bound::kAtLeast};
+  if (const auto bytes = held.bytes()) process.memory_bytes = Figure{*bytes, Bound::kAtLeast};
   take(std::move(process), *living.process, living.account);
 }
 
 void ProcessList::take(ListedProcess process, const Process& of, const Account& account) {
-  process.tool = of.program->tool.value_or(kNoTool);
-  process.command = command_of(*of.program);
-  process.task = task_name(*of.context);
+  process.in = of.context->task_key ? of.context->task_key : of.context->run_key;
+  process.tool = of.program->tool ? *of.program->tool : of.program->comm.value_or(kNoTool);
+  if (of.program->argv) process.argv = head_of(*of.program->argv);
   process.pid = of.pid;
+  process.parent_pid = of.parent_pid;
+  process.start_ns = of.start_ns;
   process.cpu_ns = account.cpu_ns;
-  process.read_bytes = bytes_read(account);
-  process.written_bytes = bytes_written(account);
-  process.ledger = account.ledger;
-  process.process_ledger = account.process_ledger;
   heap_.push_back(std::move(process));
   std::push_heap(heap_.begin(), heap_.end(), has_more);
   if (heap_.size() <= most_) return;
@@ -95,7 +91,7 @@ void ProcessList::take(ListedProcess process, const Process& of, const Account& 
 std::vector<ListedProcess> ProcessList::in_order() const {
   std::vector<ListedProcess> all = heap_;
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return cpu_of(a) != cpu_of(b) ? cpu_of(a) > cpu_of(b) : a.start_ns < b.start_ns;
+    return cpu_of(a) != cpu_of(b) ? cpu_of(a) > cpu_of(b) : a.begin_ns < b.begin_ns;
   });
   return all;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tracer/event.hpp>
+#include <tracer/key.hpp>
 #include <tracer/report.hpp>
 
 #include "base/process_id.hpp"
@@ -18,22 +19,19 @@ namespace tracer::internal {
 
 /// One process, cut to what is shown.
 struct ListedProcess {
+  std::optional<Key> in;  ///< Its task, or its run. Absent: none.
   std::string tool;
-  std::string command;  ///< Its head; "…" at the end where it is longer.
-  std::string task;
+  std::vector<std::string> argv;  ///< Its head; "…" behind it where it is longer.
   std::uint32_t pid = 0;
+  std::optional<std::uint32_t> parent_pid;
   std::uint64_t start_ns = 0;
+  std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
   bool living = false;  ///< end_ns is its last sample's.
-  bool failed = false;
   std::optional<std::int32_t> exit_code;
   std::optional<std::int32_t> exit_signal;
   std::optional<std::uint64_t> cpu_ns;
-  std::optional<Figure> peak_bytes;
-  std::optional<Figure> read_bytes;
-  std::optional<Figure> written_bytes;
-  std::optional<Ledger> ledger;
-  std::optional<ProcessLedger> process_ledger;
+  std::optional<Figure> memory_bytes;
 };
 
 /// Those that consumed most CPU, as many as there is room for; its memory is bounded by that.

@@ -14,11 +14,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .. import _recording
+from .. import _core
 from .._errors import InvalidArgumentError, ServiceError
-from .._recording import Recording, read
-from ._model import Service
-from ._page import document_of
+from .._recording import Recording, past, read
+from .._report import Report
+from ._asked import Asked
+from ._model import Index, Service, View
+from ._runs import RUN_FIELDS
 
 __all__ = ["FIELDS", "Shown", "of_key", "shown_of"]
 
@@ -29,11 +31,13 @@ FIELDS = ("state", "run_key", "task_key", "in", "pipeline", "run", "step", "samp
           "requested", "bound_by", "bound_share", "name")
 _LISTED_PROCESSES = 200
 # In one file: those are looked at first.
-_MOST_TASKS_WITH_PROCESSES = 200
+_MOST_TASKS_WITH_FILES = 200
 # Each reads the whole recording.
 _MOST_WHY = 8
+_MOST_CONTAINERS = 4096
 _MOST_REPLIES = 1000
 _MOST_PAST = 50
+_LOOK_S = 1.0
 
 
 class Shown:
@@ -46,7 +50,14 @@ class Shown:
         self.live = isinstance(source, Service)
         # A source answers one at a time; a report is made once, not by each tab that waits for it.
         self._lock = threading.Lock()
-        self._made: tuple[object, str] | None = None
+        self._made: tuple[object, Report, str] | None = None
+        self._view: tuple[float, View] | None = None
+        self._asked = Asked(lambda name, key: getattr(source, name)(key))
+
+    @property
+    def wall_offset_ns(self) -> int:
+        offset_ns: int = self.source.host.wall_offset_ns
+        return offset_ns
 
     @property
     def host(self) -> dict[str, Any]:
@@ -56,7 +67,7 @@ class Shown:
 
     def about(self) -> dict[str, Any]:
         about: dict[str, Any] = {"source": self.identity, "name": self.name, "kind": "service" if self.live else "recording",
-                                 "hosts": [self.host], "says": [name for name in ("over_time", "why") if hasattr(self.source, name)]}
+                                 "hosts": [self.host], "says": ["over_time", "why"] if isinstance(self.source, Recording) or self.source.records() else []}
         if self.live and os.geteuid() == 0:
             about["warning"] = "This page is served for root: it shows what every user of this host runs."
         return about
@@ -70,46 +81,62 @@ class Shown:
         """Processes, files and peers of a task; of a recording also the processes that have ended."""
         reply: dict[str, Any] = json.loads(self.state("", ["counts"], key))
         if isinstance(self.source, Recording):
-            reply["processes"] = [*_processes(self.source, {key}).get(key, []), *reply.get("processes", [])][:_LISTED_PROCESSES]
+            of_key = json.loads(self._document(True))["held"].get(key, {})
+            reply["processes"] = of_key.get("processes", [])[:_LISTED_PROCESSES]
         return reply
 
     def ask(self, name: str, key: str) -> dict[str, Any] | None:
-        """over_time or why of a run or task; None: it has none."""
-        ask = getattr(self.source, name, None)
-        if ask is None:
-            return None
+        """over_time or why of a run or task, some seconds old; None: no recording that is read has it."""
+        try:
+            return self._asked.answer(name, key)
+        except InvalidArgumentError:
+            if isinstance(self.source, Service) and not self.source.records():
+                raise LookupError("this service records nothing") from None
+            raise
+
+    def changed(self) -> object:
+        """Another value after the files of a recording have changed."""
+        return _changed_of(self.source) if isinstance(self.source, Recording) else None
+
+    def index(self) -> Index:
+        """Runs, steps and tasks: of a recording, read anew; of a service, a second old at most."""
+        if isinstance(self.source, Recording):
+            view = View(_Once(self.source), fields=RUN_FIELDS)
+            view.refresh()
+            return view.index
         with self._lock:
-            said: dict[str, Any] | None = ask(key)
-            return said
+            looked_s, view = self._view or (-_LOOK_S, View(self.source, fields=RUN_FIELDS))
+            if time.monotonic() - looked_s >= _LOOK_S:
+                view.refresh()
+                self._view = (time.monotonic(), view)
+            return view.index
 
     def document(self) -> str:
         """The report with what the page draws besides; of a service, its present state."""
-        if not isinstance(self.source, Recording):
-            return self._present()
+        return self._document(False) if isinstance(self.source, Recording) else self._present()
+
+    def _document(self, whole: bool) -> str:
+        assert isinstance(self.source, Recording)
         with self._lock:
             now = _changed_of(self.source)
             if self._made is None or self._made[0] != now:
-                self._made = (now, document_of(self.source.report.to_json(), self.name, hosts=[self.host]))
-            return self._made[1]
+                containers = _containers(self.source)
+                self._made = (now, self.source.report, f",{json.dumps({'containers': containers}, ensure_ascii=False)[1:-1]}" if containers else "")
+            _, report, more = self._made
+            return f"{report._shown.document(self.name, whole).rstrip().removesuffix('}')}{more}}}"
 
     def exported(self) -> str:
-        """With what nobody can be asked for later: of tasks the processes, files and peers; why, of those that findings are about;
-        what the run used over time."""
+        """With what nobody can be asked for later: processes; of tasks files and peers; why, of those that findings are about; what
+        the run used over time."""
         if not isinstance(self.source, Recording):
             return self._present()
-        report = self.source.report
-        whole = json.loads(report.to_json())
-        keys = [task["task_key"] for task in whole["tasks"] if "task_key" in task][:_MOST_TASKS_WITH_PROCESSES]
-        processes = _processes(self.source, set(keys))
-        held = {}
-        for key in keys:
+        whole: dict[str, Any] = json.loads(self._document(True))
+        for key in [task["task_key"] for task in whole["tasks"] if "task_key" in task][:_MOST_TASKS_WITH_FILES]:
             reply = json.loads(self.state("", ["counts"], key))
-            held[key] = {"processes": processes.get(key, []), **{name: reply[name] for name in ("files", "peers") if reply.get(name)}}
+            whole["held"].setdefault(key, {}).update({name: reply[name] for name in ("files", "peers") if reply.get(name)})
         about = dict.fromkeys(each["task_key"] for each in whole["findings"] if "task_key" in each)
-        why = {key: said for key in list(about)[:_MOST_WHY] if (said := self.ask("why", key))}
-        runs = [run["run_key"] for run in whole["runs"] if "run_key" in run]
-        over_time = self.ask("over_time", runs[0]) if len(runs) == 1 else None
-        return document_of(report.to_json(), self.name, hosts=[self.host], held=held, why=why, over_time=over_time)
+        whole["why"] = {key: said for key in list(about)[:_MOST_WHY] if (said := self.ask("why", key))}
+        return json.dumps(whole, ensure_ascii=False)
 
     def _present(self) -> str:
         rows: dict[str, dict[str, Any]] = {"runs": {}, "steps": {}, "tasks": {}, "findings": {}}
@@ -125,32 +152,44 @@ class Shown:
                            **{name: list(kept.values()) for name, kept in rows.items()}}, ensure_ascii=False)
 
 
+class _Once:
+    """The state of a recording, which is not kept."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._state = _core.RecordedState(recording.open_reader())
+
+    def state(self, since: str | None = None, rows: Any = None, key: str | None = None, fields: Any = None) -> dict[str, Any]:
+        reply: dict[str, Any] = json.loads(self._state.json(since or "", rows or [], key or "", fields or []))
+        return reply
+
+
+def _containers(recording: Recording) -> list[dict[str, Any]]:
+    """Each once, in the order of their starts."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for row in recording.table("containers").rows():
+        begin_ns = row["begin_ns"] or row["time_ns"]
+        names = ("container_id", "name", "image", "runtime", "run_key", "task_key", "task", "end_ns", "processes", "oom_kills", "peak_bytes")
+        about = {name: row[name] for name in names if row[name] is not None} | {"begin_ns": begin_ns}
+        if row["kind"] == "container_finish":
+            about["gone_ns"] = row["time_ns"]
+            if "end_ns" in about:
+                about["wall_ns"] = about["end_ns"] - begin_ns
+        key = (row["container_id"], begin_ns)
+        if key in found or len(found) < _MOST_CONTAINERS:
+            found[key] = found.get(key, {}) | about
+    return sorted(found.values(), key=lambda each: each["begin_ns"])
+
+
 def _changed_of(recording: Recording) -> object:
     """Another value after its files have changed."""
-    found = []
+    found = [(each.name, status.st_mtime_ns, status.st_size) for each in recording._descriptors for status in (os.fstat(each.fd),)]
     for each in recording.paths:
         path = Path(os.fsdecode(each))
         for file in sorted(path.iterdir()) if path.is_dir() else [path]:
-            # What the service has handed over has no path here.
+            # An open file's name is no path.
             with contextlib.suppress(FileNotFoundError):
                 status = file.stat()
                 found.append((str(file), status.st_mtime_ns, status.st_size))
-    return tuple(found)
-
-
-def _processes(recording: Recording, keys: set[str]) -> dict[str, list[dict[str, Any]]]:
-    """Those that have ended, by the key of their task."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for event in recording.select({"process_exit"}):
-        key = event.context.task_key if event.context is not None else None  # type: ignore[attr-defined]
-        if key not in keys or len(found.setdefault(key, [])) >= _LISTED_PROCESSES:
-            continue
-        begin = event.begin_ns or event.start_ns  # type: ignore[attr-defined]
-        values = {"name": event.tool or event.comm or "?", "tool": event.tool, "argv": event.argv, "pid": event.pid,  # type: ignore[attr-defined]
-                  "start_ns": event.start_ns, "begin_ns": begin, "end_ns": event.end_ns, "parent_pid": event.parent_pid,  # type: ignore[attr-defined]
-                  "wall_ns": event.end_ns - begin if event.end_ns else None, "cpu_ns": event.cpu_ns,  # type: ignore[attr-defined]
-                  "exit_code": event.exit_code, "exit_signal": event.exit_signal}  # type: ignore[attr-defined]
-        found[key].append({name: value for name, value in values.items() if value is not None})
     return found
 
 
@@ -165,13 +204,13 @@ def of_key(document: str, key: str) -> str | None:
     return json.dumps(part, ensure_ascii=False)
 
 
-def _past() -> list[Recording]:
-    """What the service has recorded of this user, the newest first; nothing, if it records for nobody but root."""
-    past = getattr(_recording, "past", None)
-    try:
-        return past()[:_MOST_PAST] if past is not None else []
-    except (InvalidArgumentError, ServiceError):
-        return []
+def _of_service(socket: str | None, name: str | None) -> list[tuple[Recording | Service, str]]:
+    """It, and what it has recorded of this user, the newest first; nothing of that, if it records for nobody but root."""
+    service = Service(socket)
+    found: list[tuple[Recording | Service, str]] = [(service, name or service.host.host_name)]
+    with contextlib.suppress(InvalidArgumentError, ServiceError):
+        found += [(each, _name_of_past(each)) for each in past(socket=socket)[:_MOST_PAST]]
+    return found
 
 
 def _name_of_past(recording: Recording) -> str:
@@ -189,16 +228,12 @@ def _name_of_past(recording: Recording) -> str:
 
 def shown_of(given: list[str]) -> list[Shown]:
     """Sockets of services, recordings, and folders that hold one; nothing: the service of this host."""
-    if not given:
-        past = [Shown(number, each, _name_of_past(each)) for number, each in enumerate(_past(), 1)]
-        return [Shown(0, Service(None), "this host"), *past]
-    found = []
-    for number, place in enumerate(given):
+    found = [] if given else _of_service(None, "this host")
+    for place in given:
         try:
             mode = os.stat(place).st_mode
         except OSError as error:
             raise InvalidArgumentError(f"there is no source {place}: {os.strerror(error.errno or 0)}",
                                        "name a recording, a folder that holds one, or the socket of a service") from None
-        source = Service(place) if stat.S_ISSOCK(mode) else read(place)
-        found.append(Shown(number, source, os.path.basename(place.rstrip("/")) if not stat.S_ISSOCK(mode) else source.host.host_name))
-    return found
+        found += _of_service(place, None) if stat.S_ISSOCK(mode) else [(read(place), os.path.basename(place.rstrip("/")))]
+    return [Shown(number, source, name) for number, (source, name) in enumerate(found)]

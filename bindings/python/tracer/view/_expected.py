@@ -31,6 +31,7 @@ class PastRun:
     tasks: tuple[tuple[str, int, int], ...]
     """Of each: its step, its begin and its end."""
     samples: int
+    key: str = ""
 
     def at(self, moment_ns: int, counts: Mapping[str, int]) -> PresentRun:
         """As it was then, by who knew how many tasks it would have."""
@@ -162,7 +163,7 @@ def past_runs(index: Index) -> list[PastRun]:
         rows = index.tasks_of_run(run)
         tasks = tuple((row["step"], start_of(row), row["last_end_ns"]) for row in rows
                       if index.status[row["id"]] == "done" and "last_end_ns" in row and start_of(row) and "step" in row)
-        found.append(PastRun(run.get("pipeline", ""), run["first_start_ns"], run["last_end_ns"], tasks, _samples(rows)))
+        found.append(PastRun(run.get("pipeline", ""), run["first_start_ns"], run["last_end_ns"], tasks, _samples(rows), run.get("run_key", "")))
     return found
 
 

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 from .. import _core
 from .._arguments import path_of
-from .._errors import ServiceError, TracerError
+from .._errors import InvalidArgumentError, NotPermittedError, ServiceError, TracerError
 from .._source import Source
+from ._asked import Asked
 
 __all__ = ["OVER", "Index", "Service", "StateSource", "View", "boot_clock_ns", "has_begun", "start_of", "status_of"]
 
@@ -26,9 +27,8 @@ _TABLES = ("runs", "steps", "tasks")
 _MOST_ROWS = 100_000
 # A reply has at most 1 MiB: this is more than any source keeps.
 _MOST_REPLIES = 1000
-# It costs more than rows do.
-_WHY_S = 5.0
-_MOST_SAID = 8
+# Nothing was written then: only whether it records is asked.
+_FAR_S = 86400.0
 _STANDS_STILL = ("stalled", "deadlocked_pipe")
 _SEVERITIES = ("error", "warning", "note")
 OVER = ("done", "cached", "failed", "withdrawn", "expired", "aborted")
@@ -47,6 +47,7 @@ class Service(Source):
         place = _core.service_socket_to_try() if socket is None else path_of("socket", socket)
         # It is never started: only asked.
         self._core = _core.Session({"rules": [], "tiers": ["service"], "service_socket": place}, None)
+        self._place = place
 
     @property
     def host(self) -> Any:
@@ -59,6 +60,21 @@ class Service(Source):
 
     def _read_state(self, since: str, rows: list[str], key: str, fields: list[str]) -> str:
         return _core.state_of_session(self._core, since, rows, key, fields)
+
+    def _ask(self, name: str, asked: str) -> dict[str, Any] | None:
+        from .._past import ask_past
+
+        return ask_past(self, self._place, name, asked)
+
+    def records(self) -> bool:
+        """It records what this user may see: else it says neither why nor what was used over time."""
+        from .._recording import past
+
+        try:
+            past(socket=self._place, since=time.time() + _FAR_S)
+        except (InvalidArgumentError, NotPermittedError, ServiceError):
+            return False
+        return True
 
     def close(self) -> None:
         self._core.close()
@@ -154,7 +170,8 @@ class View:
         self._findings: dict[str, Row] = {}
         self._since: str | None = None
         self._left_out = 0
-        self._said: dict[str, tuple[float, dict[str, Any]]] = {}
+        ask = getattr(source, "why", None)
+        self._asked = None if ask is None else Asked(lambda _, key: ask(key))
         self._counts: Mapping[str, Any] = {}
         self.index = Index()
         self.problem: TracerError | None = None
@@ -192,15 +209,9 @@ class View:
         return changed
 
     def why(self, key: str) -> dict[str, Any]:
-        """What the source says of why a run or task takes so long, some seconds old at most; empty: it says nothing."""
-        ask = getattr(self._source, "why", None)
-        if ask is None:
-            return {}
-        when, said = self._said.get(key, (-_WHY_S, {}))
-        if time.monotonic() - when >= _WHY_S:
-            said = ask(key) or {}
-            self._said = {**dict(list(self._said.items())[-_MOST_SAID:]), key: (time.monotonic(), said)}
-        return said
+        """What the source says of why a run or task takes so long, some seconds old at least; empty: it says nothing, or not
+        yet."""
+        return (self._asked.soon("why", key) or {}) if self._asked is not None else {}
 
     def now_ns(self) -> int:
         """By the boot clock."""

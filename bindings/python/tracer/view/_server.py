@@ -17,9 +17,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from .. import _core
 from .._errors import InvalidArgumentError, NotPermittedError, TracerError
 from ._documents import Shown, of_key
-from ._page import POLICY_OF_SERVER, asset, served_page
+from ._page import POLICY_OF_SERVER, served_page
+from ._runs import Runs
 
 __all__ = ["MOST_STREAMS", "application"]
 
@@ -101,6 +103,7 @@ def _name_of(host: str) -> str:
 class _Api:
     def __init__(self, shown: list[Shown]) -> None:
         self._shown = {each.identity: each for each in shown}
+        self._runs = Runs(shown)
         self._streams = 0
 
     def _source(self, request: Request) -> Shown:
@@ -119,6 +122,17 @@ class _Api:
             return _json(json.dumps(await run_in_threadpool(source.held, asked["key"])))
         rows = [each for each in asked.get("rows", "").split(",") if each]
         return _json(await run_in_threadpool(source.state, asked.get("since", ""), rows, ""))
+
+    async def runs(self, request: Request) -> Response:
+        return _json(json.dumps(await run_in_threadpool(self._runs.listed)))
+
+    def _state(self, source: Shown, since: str) -> tuple[dict[str, Any], str]:
+        """The reply of a source for pages, and its text."""
+        text = source.state(since, [], "")
+        reply = json.loads(text)
+        if not reply["more"] and (ends := self._runs.expected_ends(source)):
+            text = f"{text[:-1]},{json.dumps({'expected_end': ends})[1:]}"
+        return reply, text
 
     async def report(self, request: Request) -> Response:
         source, key = self._source(request), request.path_params["key"]
@@ -155,12 +169,11 @@ class _Api:
             quiet = _STILL_HERE_S
             while True:
                 try:
-                    text = await run_in_threadpool(source.state, since, [], "")
+                    reply, text = await run_in_threadpool(self._state, source, since)
                 except TracerError as error:
                     yield f"event: lost\ndata: {json.dumps({'error': str(error), 'code': error.code})}\n\n"
                     await asyncio.sleep(_LOOK_S)
                     continue
-                reply = json.loads(text)
                 if reply["since"] != since or reply["all"] or reply["more"]:
                     since, quiet = reply["since"], 0.0
                     yield f"id: {since}\ndata: {text}\n\n"
@@ -178,8 +191,8 @@ def _page(request: Request) -> Response:
     return Response(served_page(), media_type="text/html; charset=utf-8")
 
 
-def _asset(name: str, kind: str) -> Route:
-    return Route(f"/{name}", lambda request: Response(asset(name), media_type=kind))
+def _asset(path: str, name: str, kind: str) -> Route:
+    return Route(path, lambda request: Response(_core.page_file(name), media_type=kind))
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
@@ -197,9 +210,9 @@ def application(shown: list[Shown], token: str, cookie: str, allowed_hosts: list
     api = _Api(shown)
     at = "/api/v1/"
     app = Starlette(routes=[
-        Route("/", _page), _asset("page.js", "text/javascript; charset=utf-8"), _asset("page.css", "text/css; charset=utf-8"),
-        _asset("page.svg", "image/svg+xml"),
-        Route(f"{at}sources", api.sources), Route(f"{at}state", api.state), Route(f"{at}changes", api.changes),
+        Route("/", _page), _asset("/page.js", "script", "text/javascript; charset=utf-8"), _asset("/page.css", "style", "text/css; charset=utf-8"),
+        _asset("/page.svg", "icon", "image/svg+xml"),
+        Route(f"{at}sources", api.sources), Route(f"{at}runs", api.runs), Route(f"{at}state", api.state), Route(f"{at}changes", api.changes),
         Route(f"{at}report/{{key}}", api.report), Route(f"{at}over_time/{{key}}", api.answer_of("over_time")),
         Route(f"{at}why/{{key}}", api.answer_of("why")),
     ], exception_handlers={404: _not_found, LookupError: _not_found, TracerError: _refused})

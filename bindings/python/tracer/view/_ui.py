@@ -69,12 +69,12 @@ def _needs_extra() -> None:
 
 
 def _export(shown: Shown, file: str) -> int:
+    from .. import _core
     from ..__main__ import _write
     from .._show import plain_text
-    from ._page import exported_page
 
     text = "This page needs JavaScript." if shown.live else plain_text(shown.source.report)
-    _write(file, exported_page(shown.exported(), shown.name, text).encode("utf-8", "backslashreplace"))
+    _write(file, _core.page_of(shown.exported(), shown.name, text).encode("utf-8", "backslashreplace"))
     return 0
 
 

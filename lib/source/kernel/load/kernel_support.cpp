@@ -40,12 +40,13 @@ CheckItem capability_item(std::uint64_t held, unsigned capability, const char* n
   item.effect = effect;
   item.available = has(held, capability) || has(held, CAP_SYS_ADMIN);
   if (!item.available)
-    item.problem = Problem{
-        ErrorCode::kPermission,
-        0,
-        fmt::format("missing capability {}", name),
-        in_user_namespace() ? kTraceFromOutside : "run as root (sudo), or: setcap cap_bpf,cap_perfmon+ep PROGRAM",
-        {}};
+    item.problem = Problem{ErrorCode::kPermission,
+                           0,
+                           fmt::format("missing capability {}", name),
+                           in_user_namespace() ? kTraceFromOutside
+                                               : "run as root (sudo), or once: tracerd setup; a program of your own: "
+                                                 "setcap cap_bpf,cap_perfmon+ep PROGRAM",
+                           {}};
   return item;
 }
 

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+
+#include "commands/commands.hpp"
+#include "files/packaged_files.hpp"
+#include "process/copy_with_rights.hpp"
+#include "process/privileges.hpp"
+#include "show/printable.hpp"
+
+namespace tracerd {
+using tracer::internal::packaged_file;
+using tracer::internal::printable;
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr const char* kGroup = "tracers";
+constexpr const char* kUnit = "/etc/systemd/system/tracerd.service";
+constexpr const char* kPackagedUnits[] = {"/usr/lib/systemd/system/tracerd.service",
+                                          "/lib/systemd/system/tracerd.service"};
+constexpr const char* kPackaged = "/usr/bin/tracerd";
+
+/// A command, or a file that is written.
+struct Step {
+  Words words;
+  std::string content;  ///< Of the file that the first word names, where there is one.
+  bool may_fail = false;
+};
+
+struct Plan {
+  std::vector<Step> steps;
+  std::string after;  ///< What there is to do then.
+};
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+/// This program, whatever it is called.
+std::string own_path() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+}
+
+bool is_of_package() {
+  if (own_path() != kPackaged) return false;
+  for (const char* unit : kPackagedUnits)
+    if (exists(unit)) return true;
+  return false;
+}
+
+bool has_systemd() { return exists("/run/systemd/system"); }
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+/// The program that is set up: the package's own, or a copy that no upgrade of a user's environment replaces.
+void add_copy(Plan& plan) {
+  if (own_path() == kCopyWithRights) return;
+  // Replaced as a whole: one that runs goes on with the old one.
+  const std::string fresh = std::string(kCopyWithRights) + ".new";
+  plan.steps.push_back({{"install", "-D", "-m", "755", own_path(), fresh}});
+  plan.steps.push_back({{"mv", "-f", fresh, kCopyWithRights}});
+}
+
+Plan plan_of_service() {
+  Plan plan;
+  if (!is_of_package()) {
+    add_copy(plan);
+    plan.steps.push_back({{kUnit}, replaced(std::string(packaged_file("unit")), kPackaged, kCopyWithRights)});
+    plan.steps.push_back({{"systemctl", "daemon-reload"}});
+  }
+  plan.steps.push_back({{"systemctl", "enable", "--now", "tracerd.service"}});
+  // One that ran is the old one.
+  if (!is_of_package()) plan.steps.push_back({{"systemctl", "restart", "tracerd.service"}});
+  plan.after = "Every user of this host can now trace their own processes: tracerd run COMMAND";
+  return plan;
+}
+
+Plan plan_of_capabilities(const std::optional<std::string>& user) {
+  Plan plan;
+  add_copy(plan);
+  plan.steps.push_back({{"groupadd", "--system", "--force", kGroup}});
+  if (user) plan.steps.push_back({{"usermod", "--append", "--groups", kGroup, *user}});
+  plan.steps.push_back({{"chgrp", kGroup, kCopyWithRights}});
+  plan.steps.push_back({{"chmod", "750", kCopyWithRights}});
+  // Last: chgrp takes capabilities away.
+  plan.steps.push_back({{"setcap", "cap_bpf,cap_perfmon+ep", kCopyWithRights}});
+  plan.after = fmt::format(
+      "Members of the group {} can now trace their own processes: tracerd run COMMAND\n"
+      "A member is who logs in from now on; in this shell, first: newgrp {}",
+      kGroup, kGroup);
+  return plan;
+}
+
+Plan plan_of_undo() {
+  Plan plan;
+  if (has_systemd()) plan.steps.push_back({{"systemctl", "disable", "--now", "tracerd.service"}, {}, true});
+  if (exists(kUnit)) {
+    plan.steps.push_back({{"rm", "-f", kUnit}});
+    plan.steps.push_back({{"systemctl", "daemon-reload"}, {}, true});
+  }
+  if (exists(kCopyWithRights)) plan.steps.push_back({{"rm", "-f", kCopyWithRights}});
+  if (::getgrnam(kGroup) != nullptr) plan.steps.push_back({{"groupdel", kGroup}});
+  plan.after = "Configuration and recordings stay: /etc/tracer, /var/lib/tracer";
+  return plan;
+}
+
+std::string line_of(const Step& step) {
+  if (!step.content.empty()) return fmt::format("+ write {}\n", step.words.front());
+  std::string line = "+";
+  for (const std::string& word : step.words) line += ' ' + printable(word);
+  return line + '\n';
+}
+
+[[noreturn]] void fail(int error_number, std::string what, std::string fix) {
+  throw tracer::Error({tracer::ErrorCode::kPermission, error_number, std::move(what), std::move(fix), {}});
+}
+
+/// The status that it left; 127: it does not exist.
+int status_of(const Words& words) {
+  std::fflush(stdout);
+  const pid_t child = ::fork();
+  if (child < 0) fail(errno, "can't fork", {});
+  if (child == 0) {
+    std::vector<char*> pointers;
+    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    ::execvp(pointers.front(), pointers.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void write_file(const std::string& path, const std::string& content) {
+  const std::string fresh = path + ".new";
+  std::ofstream file(fresh, std::ios::trunc);
+  file << content;
+  file.close();
+  if (!file || ::chmod(fresh.c_str(), 0644) != 0 || ::rename(fresh.c_str(), path.c_str()) != 0)
+    fail(errno, "can't write " + path, "see why; what was done before stays: tracerd setup --undo");
+}
+
+void carry_out(const Step& step) {
+  fmt::print("{}", line_of(step));
+  if (!step.content.empty()) return write_file(step.words.front(), step.content);
+  const int status = status_of(step.words);
+  if (status == 0 || step.may_fail) return;
+  const std::string& program = step.words.front();
+  const char* fix = status != 127         ? "see its message above; what was done before stays: tracerd setup --undo"
+                    : program == "setcap" ? "install it: apt-get install libcap2-bin, or dnf install libcap"
+                    : program == "groupadd" || program == "usermod"
+                        ? "install it: apt-get install passwd, or dnf install shadow-utils"
+                        : "install it, or set PATH";
+  fail(0, status == 127 ? program + " is missing" : fmt::format("{} failed with status {}", program, status), fix);
+}
+
+/// What `tracerd check` says of it, as the user, with the new group.
+bool works_for(const std::string& user) {
+  std::fflush(stdout);
+  const passwd* found = ::getpwnam(user.c_str());
+  if (found == nullptr) return false;
+  const pid_t child = ::fork();
+  if (child < 0) return false;
+  if (child == 0) {
+    if (::initgroups(user.c_str(), found->pw_gid) != 0 || ::setgid(found->pw_gid) != 0 || ::setuid(found->pw_uid) != 0)
+      ::_exit(1);
+    if (std::freopen("/dev/null", "w", stdout) == nullptr) ::_exit(1);
+    const std::string program = is_of_package() && !exists(kCopyWithRights) ? kPackaged : kCopyWithRights;
+    ::unsetenv("SUDO_UID");
+    ::execl(program.c_str(), program.c_str(), "check", nullptr);
+    ::_exit(1);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// Whose rights are set up: who called sudo.
+std::optional<std::string> calling_user() {
+  const char* name = std::getenv("SUDO_USER");
+  if (name == nullptr || *name == '\0' || std::string_view(name) == "root") return std::nullopt;
+  return name;
+}
+
+/// The same, asked for once.
+[[noreturn]] void go_on_as_root(const Options& options) {
+  Words words = {"sudo", "--", own_path(), "setup"};
+  if (options.capabilities) words.push_back("--capabilities");
+  if (options.undo) words.push_back("--undo");
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + printable(word);
+  fmt::print("+ {}\n", line);
+  std::fflush(stdout);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  ::execvp(pointers.front(), pointers.data());
+  fail(errno, "sudo is missing", "as root, or by whoever administers this host: " + line.substr(line.find("-- ") + 3));
+}
+
+}  // namespace
+
+int setup_command(const Options& options) {
+  const bool by_service = has_systemd() && !options.capabilities;
+  const bool is_root = ::geteuid() == 0;
+  const auto user = is_root ? calling_user() : std::optional<std::string>();
+  const Plan plan = options.undo ? plan_of_undo() : by_service ? plan_of_service() : plan_of_capabilities(user);
+  if (options.dry_run) {
+    for (const Step& step : plan.steps) fmt::print("{}", line_of(step));
+    return 0;
+  }
+  if (!is_root) go_on_as_root(options);
+  for (const Step& step : plan.steps) carry_out(step);
+  if (!options.undo && user && !works_for(*user))
+    fail(0, "it is set up, but tracing does not work for " + printable(*user),
+         fmt::format("see why: {} check", by_service && is_of_package() ? kPackaged : kCopyWithRights));
+  fmt::print("{}\n", plan.after);
+  return 0;
+}
+
+}  // namespace tracerd

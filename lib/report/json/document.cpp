@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/json/document.hpp"
+
+#include <map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/json/over_time_json.hpp"
+#include "report/json_builder.hpp"
+
+namespace tracer::internal {
+namespace {
+
+void put_host(JsonBuilder& json, const HostInfo& host) {
+  json.object([&] {
+    json.put("name", host.host_name);
+    json.put("kernel", fmt::format("{} {}", host.kernel_release, host.architecture));
+    json.put("cpus", host.cpu_count);
+    json.put("memory_bytes", host.memory_bytes);
+    json.put("version", host.tracer_version);
+    // As a text: scripts read numbers beyond 2^53 without their last digits.
+    json.put("wall_offset_ns", fmt::format("{}", host.wall_offset_ns));
+  });
+}
+
+void put_listed(JsonBuilder& json, const ListedProcess& process) {
+  json.object([&] {
+    json.put("name", process.tool);
+    json.put("tool", process.tool);
+    if (!process.argv.empty()) json.texts("argv", process.argv);
+    json.put("pid", process.pid);
+    json.put("parent_pid", process.parent_pid);
+    json.put("start_ns", process.start_ns);
+    json.put("begin_ns", process.begin_ns);
+    json.put(process.living ? "last_ns" : "end_ns", process.end_ns);
+    if (process.end_ns >= process.begin_ns) json.put("wall_ns", process.end_ns - process.begin_ns);
+    json.put("cpu_ns", process.cpu_ns);
+    json.put("memory_bytes", process.memory_bytes);
+    json.put("exit_code", process.exit_code);
+    json.put("exit_signal", process.exit_signal);
+  });
+}
+
+void put_held(JsonBuilder& json, const std::vector<ListedProcess>& processes) {
+  std::map<std::optional<Key>, std::vector<const ListedProcess*>> by_key;
+  for (const ListedProcess& each : processes) by_key[each.in].push_back(&each);
+  json.object("held", [&] {
+    for (const auto& [key, all] : by_key)
+      json.object(key ? to_string(*key) : "",
+                  [&] { json.list("processes", all, [&](const ListedProcess* each) { put_listed(json, *each); }); });
+  });
+}
+
+}  // namespace
+
+std::string document_of(const DetailedReport& detailed, const std::string& title, bool is_whole) {
+  std::string more;
+  JsonBuilder json(more);
+  json.object([&] {
+    json.put("title", title);
+    json.list("hosts", detailed.hosts, [&](const HostInfo& host) { put_host(json, host); });
+    if (!is_whole) return;
+    if (!detailed.over_time.rows.empty())
+      json.put_text("over_time",
+                    to_json(detailed.over_time, detailed.hosts.empty() ? HostInfo{} : detailed.hosts.front()));
+    put_held(json, detailed.processes);
+  });
+  std::string document = to_json(detailed.report);
+  document.back() = ',';
+  return document.append(more, 1);
+}
+
+}  // namespace tracer::internal
