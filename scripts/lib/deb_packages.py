@@ -6,9 +6,11 @@ import re
 import shutil
 import subprocess
 
+import deb_python
+import python_package
 from staged_files import ROOT, copy, output_of, run, stage
 
-BUILT = ("tracerd", "tracer-gpu", "tracer", "tracer_static", "tracer_c")
+BUILT = ("tracerd", "tracer-gpu", "tracer", "tracer_static", "tracer_c", "tracer_python")
 COMPONENTS = ("daemon", "library", "development")
 
 
@@ -18,9 +20,9 @@ def build(like_dev):
     link = output_of("env", "DEB_BUILD_MAINT_OPTIONS=hardening=+all", "dpkg-buildflags", "--get", "LDFLAGS") + " -s"
     compiled = (["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DTRACER_DEVELOPER=ON"] if like_dev else
                 ["-DCMAKE_BUILD_TYPE=Release", "-DTRACER_DEVELOPER=OFF"])
-    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *compiled, "-DTRACER_STATIC_DAEMON=OFF",
+    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *compiled, "-DTRACER_STATIC_DAEMON=OFF", *python_package.configuration(deb_python.environment(like_dev)),
         "-DCMAKE_INSTALL_PREFIX=/usr", f"-DCMAKE_INSTALL_LIBDIR=lib/{output_of('dpkg-architecture', '-qDEB_HOST_MULTIARCH')}",
-        f"-DCMAKE_EXE_LINKER_FLAGS={link}", f"-DCMAKE_SHARED_LINKER_FLAGS={link}", stdout=subprocess.DEVNULL)
+        *(f"-DCMAKE_{kind}_LINKER_FLAGS={link}" for kind in ("EXE", "SHARED", "MODULE")), stdout=subprocess.DEVNULL)
     run("ninja", "-C", folder, *BUILT)
     return folder
 
@@ -39,8 +41,11 @@ def build_packages():
 
 def write_debian_folder(folder, version, date):
     shutil.copytree(ROOT / "packaging/debian", folder)
-    control = (folder / "control.in").read_text().replace("@MAINTAINER@", maintainer())
-    (folder / "control").write_text(control.replace("@BUILD_PACKAGES@", build_packages()))
+    control = (folder / "control.in").read_text()
+    for placeholder, value in (("@MAINTAINER@", maintainer()), ("@BUILD_PACKAGES@", build_packages()),
+                               ("@PYTHON@", deb_python.interpreter())):
+        control = control.replace(placeholder, value)
+    (folder / "control").write_text(control)
     (folder / "control.in").unlink()
     (folder / "changelog").write_text(
         f"tracer ({version}) unstable; urgency=medium\n\n  * CHANGELOG.md lists what has changed.\n\n"
@@ -53,13 +58,15 @@ def make(out, version, date, like_dev=False):
     shutil.rmtree(work, ignore_errors=True)
     tree, staged = work / "tree", work / "staged"
     tree.mkdir(parents=True)
-    stage(build(like_dev), staged / "usr", COMPONENTS, date)
+    folder = build(like_dev)
+    stage(folder, staged / "usr", COMPONENTS, date)
     # Debian 12 has units in /lib.
     (staged / "lib").mkdir()
     (staged / "usr/lib/systemd").rename(staged / "lib/systemd")
     copy(ROOT / "packaging/tracerd.toml", staged / "etc/tracer/tracerd.toml")
+    deb_python.stage(folder, staged, date, like_dev)
     write_debian_folder(tree / "debian", version, date)
-    environment = {"TRACER_STAGED": str(staged), "SOURCE_DATE_EPOCH": str(date),
+    environment = {"TRACER_STAGED": str(staged), "SOURCE_DATE_EPOCH": str(date), "TRACER_PYTHON": deb_python.interpreter(),
                    "TRACER_DEB_OPTIONS": "-Zxz -z0" if like_dev else ""}
     # Build dependencies were needed before, where it was built.
     run("dpkg-buildpackage", "-b", "-us", "-uc", "-d", "-nc", cwd=tree, env=os.environ | environment,

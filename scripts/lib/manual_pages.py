@@ -111,7 +111,7 @@ def rows_of(table):
 def configuration_keys(service_page):
     """(table, key, default, meaning) of each row of docs/service.md's table; a cell can have several keys."""
     table = ""
-    for names, default, meaning in rows_of(re.search(r"^\| key \|.*?\n\n", service_page, re.M | re.S)[0]):
+    for names, default, meaning in rows_of(re.search(r"^\| key \| default \|.*?\n\n", service_page, re.M | re.S)[0]):
         for name in re.findall(r"`([^`]+)`", names):
             if name.startswith("["):
                 table = name
@@ -121,7 +121,7 @@ def configuration_keys(service_page):
 
 def of_configuration(service_page, example, version, date):
     """{file name: page} of tracerd.toml(5)."""
-    _, about, after = re.split(r"^## Configuration\n|^\| key \|.*?\n\n", service_page, flags=re.M | re.S)
+    _, about, after = re.split(r"^## Configuration\n|^\| key \| default \|.*?\n\n", service_page, flags=re.M | re.S)
     keys, shown = [], None
     for table, key, default, meaning in configuration_keys(service_page):
         if table != shown:

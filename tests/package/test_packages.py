@@ -2,6 +2,7 @@
 """What scripts/packages builds: Debian's packages are installed, upgraded, removed and purged in a root of Debian that has
 nothing else, and so is what install.sh installs. As root; nothing is installed on this machine."""
 import contextlib
+import email
 import os
 import pathlib
 import re
@@ -15,6 +16,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts/lib"))
 import help_texts
+import deb_python
 import manual_pages
 import staged_files
 import static_tarball
@@ -119,7 +121,7 @@ class WithRoot(WithFolder):
 
 class Contents(WithFolder):
     def test_the_packages_are_those_of_the_sonames(self):
-        self.assertEqual(set(debs), {"tracerd", "libtracer0.1", "libtracer-c0", "libtracer-dev"})
+        self.assertEqual(set(debs), {"tracerd", "tracer-python", "libtracer0.1", "libtracer-c0", "libtracer-dev"})
         extracted = self.extracted("libtracer0.1", "libtracer-c0")
         sonames = {re.search(r"SONAME.*\[(.*)\]", output_of("readelf", "-d", path))[1]
                    for path in extracted.glob("usr/lib/*/*.so.*") if not path.is_symlink()}
@@ -134,6 +136,37 @@ class Contents(WithFolder):
             self.assertEqual(path.read_bytes(), (ROOT / "packaging" / path.name).read_bytes(), path)
         self.assertEqual(output_of("dpkg-deb", "-I", debs["tracerd"], "conffiles"), "/etc/tracer/tracerd.toml\n")
 
+    def test_the_python_package_names_no_folder_of_the_build(self):
+        extracted = self.extracted("tracer-python")
+        for path in extracted.rglob("*"):
+            self.assertNotIn(path.name, ("__pycache__", "direct_url.json"))
+            if path.is_file():
+                data = path.read_bytes()
+                for folder in (ROOT, made, pathlib.Path.home() / ".cache"):
+                    self.assertNotIn(f"{folder}/".encode(), data, path)
+        self.assertEqual([path.name for path in (extracted / "usr/bin").iterdir()], ["tracer"])
+        self.assertEqual([path.name for path in (extracted / "opt").rglob("bin")], [])
+        self.assertEqual((extracted / "usr/bin/tracer").read_text().splitlines()[0], f"#!/usr/bin/{deb_python.interpreter()} -IS")
+
+    def test_the_python_package_has_all_that_the_wheel_has_and_what_its_extras_need(self):
+        modules = self.extracted("tracer-python") / deb_python.PLACE
+        package = ROOT / "bindings/python/tracer"
+        for path in package.rglob("*"):
+            if path.is_file() and path.suffix not in (".so", ".pyc"):
+                self.assertEqual((modules / "tracer" / path.relative_to(package)).read_bytes(), path.read_bytes())
+        for path in ("page.html", "page.svg", "dist/page.js", "dist/page.css"):
+            self.assertEqual((modules / "tracer/view/page" / pathlib.Path(path).name).read_bytes(), (ROOT / "views" / path).read_bytes())
+        pinned = dict(re.findall(r"(?m)^(\S+)==(\S+)$", (ROOT / "packaging/python-versions.txt").read_text()))
+        there = {}
+        for path in modules.glob("*.dist-info"):
+            about = email.message_from_bytes((path / "METADATA").read_bytes())
+            there[about["Name"].lower()] = about["Version"]
+            self.assertTrue([each for each in path.rglob("*") if re.search("(?i)licen[cs]e|copying", each.name)], f"the license of {path.name}")
+        self.assertEqual(there, {name.lower(): version for name, version in pinned.items()})
+        needed = output_of("dpkg-deb", "--field", debs["tracer-python"], "Depends").split(", ")
+        for each in ("python3 (>= 3.11)", deb_python.interpreter(), f"tracerd (= {output_of('dpkg-deb', '--field', debs['tracerd'], 'Version').strip()})"):
+            self.assertIn(each, [need.strip() for need in needed])
+
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
     def test_the_unit_has_no_mistakes_and_few_rights(self):
         extracted = self.extracted("tracerd")
@@ -147,6 +180,16 @@ class Contents(WithFolder):
         said = output_of("systemd-analyze", "security", "--offline=true", "--no-pager", f"--root={extracted}",
                          "--threshold=28", "tracerd.service")
         self.assertIn("Overall exposure level for tracerd.service:", said)
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
+    def test_the_unit_of_notify_has_no_mistakes(self):
+        extracted = self.extracted("tracerd", "tracer-python")
+        text = (extracted / "lib/systemd/system/tracer-notify.service").read_text()
+        self.assertEqual(text, (ROOT / "packaging/systemd/tracer-notify.service").read_text())
+        unit = self.folder / "tracer-notify.service"
+        unit.write_text(text.replace("/usr/bin/tracer ", f"{extracted}/usr/bin/tracer "))
+        shutil.copy(extracted / "lib/systemd/system/tracerd.service", self.folder)
+        self.assertEqual(output_of("systemd-analyze", "verify", "--man=no", unit), "")
 
     def test_another_project_builds_with_the_development_package(self):
         extracted = self.extracted("tracerd", "libtracer0.1", "libtracer-c0", "libtracer-dev")
@@ -166,6 +209,15 @@ class Texts(WithFolder):
         self.extracted("tracerd")
         self.share = self.folder / "extracted/usr/share"
         self.texts = help_texts.read(self.folder / "extracted/usr/bin/tracerd")
+
+    def test_the_page_of_tracer_has_each_of_its_commands(self):
+        self.extracted("tracer-python")
+        page = output_of("zcat", self.share / "man/man1/tracer.1.gz")
+        path = self.folder / "tracer.1"
+        path.write_text(page)
+        self.assertEqual(output_of("sh", "-c", f"mandoc -T lint -W warning {path} 2>&1 || true"), "")
+        commands = set(re.findall(r"(?m)^\\fBtracer (\w+)\\fR$", page))
+        self.assertEqual(commands & {"report", "cost", "recommend", "sweep", "top", "ui", "notify"}, {"report", "cost", "recommend", "sweep", "top", "ui", "notify"})
 
     def pages(self):
         for path in sorted((self.share / "man").glob("man?/*.gz")):
@@ -229,7 +281,7 @@ class DebianPackages(WithRoot):
         version = staged_files.project_version()
         self.assertEqual(self.good("tracerd", "--version"), f"tracerd {version}\n")
         self.assertIn("no mistakes", self.good("tracerd", "serve", "--check"))
-        self.assertEqual(self.completed("tracerd", "ru"), ["run"])
+        self.assertEqual(self.completed("tracerd", "ru"), ["run", "runs"])
         self.assertEqual(self.completed("tracerd", "run", "--fam"), ["--families"])
         self.assertEqual(self.completed("tracerd", "run", "--families", "waits,snap"), ["waits,snapshots"])
         self.assertEqual(self.completed("tracerd", "report", "--by", "ta"), ["task"])
@@ -287,6 +339,68 @@ class DebianPackages(WithRoot):
         self.assertEqual(self.asked_of_service_manager(), ["daemon-reload", "restart tracerd.service"])
         self.good("dpkg", "--remove", "tracerd")
         self.assertEqual(self.asked_of_service_manager(), ["stop tracerd.service", "daemon-reload"])
+
+    def test_tracer_runs_for_an_ordinary_user_whatever_python_they_have_and_leaves_nothing(self):
+        before = self.files()
+        self.with_service_manager()
+        self.install("tracerd", "tracer-python")
+        asked = self.asked_of_service_manager()
+        self.assertEqual(set(asked), {"daemon-reload"}, "it is neither enabled nor started")
+        self.assertNotIn("tracer-notify", self.good("sh", "-c", "ls -R /etc/systemd"))
+        self.root.put("/tmp/run.tracer", ROOT / "tests/data/recordings/nextflow-24.tracer")
+        self.tracer_is_alone()
+        self.commands_work()
+        self.good("dpkg", "--purge", "tracer-python", "tracerd")
+        self.apt("autoremove", "--purge")
+        ours = {"/usr/bin/systemctl", "/systemctl.log"}
+        self.assertEqual({path for path in self.files() - before - ours if not path.startswith(("/root/", "/home/"))}, set())
+        self.assertEqual(before - self.files(), set())
+
+    def of_user(self, *words, **variables):
+        """What they have set and installed must not matter: modules that shadow, and a Python of their own in PATH."""
+        own = "/home/jo/.local/lib/" + deb_python.interpreter() + "/site-packages"
+        return self.root.run("setpriv", "--reuid=4711", "--regid=4711", "--clear-groups", "env", "--chdir=/home/jo", *words, HOME="/home/jo",
+                             PYTHONPATH="/home/jo/shadows", PYTHONHOME="/home/jo", PYTHONSTARTUP="/home/jo/shadows/json.py", PYTHONUSERBASE=own,
+                             CONDA_PREFIX="/home/jo/conda", VIRTUAL_ENV="/home/jo/conda", TERM="xterm-256color",
+                             PATH="/home/jo/conda/bin:/usr/bin:/bin", **variables)
+
+    def tracer_is_alone(self):
+        shadow = "raise SystemExit('shadowed')\n"
+        places = ("/home/jo", "/home/jo/shadows", f"/home/jo/.local/lib/{deb_python.interpreter()}/site-packages",
+                  f"/usr/local/lib/{deb_python.interpreter()}/dist-packages")
+        for place in places:
+            for name in ("json", "tracer", "textual", "starlette", "rich", "sitecustomize", "usercustomize"):
+                self.root.put(f"{place}/{name}.py", text=shadow)
+        for name in ("python3", "python", deb_python.interpreter()):
+            self.root.put(f"/home/jo/conda/bin/{name}", text="#!/bin/sh\nexit 99\n", mode=0o755)
+        self.good("chown", "-R", "4711", "/home/jo")
+        self.addCleanup(self.root.run, "rm", "-rf", "/home/jo")
+        status, text = self.of_user("tracer", "--version")
+        self.assertEqual((status, text), (0, f"tracer {staged_files.project_version()}\n"))
+        self.good("rm", "-r", places[-1])
+
+    def commands_work(self):
+        status, text = self.of_user("tracer", "report", "--text", "/tmp/run.tracer")
+        self.assertEqual(status, 0, text)
+        self.assertIn("QC:ALIGN", text)
+        status, text = self.of_user("tracer", "ui", "--export", "/home/jo/page.html", "/tmp/run.tracer")
+        self.assertEqual((status, text), (0, ""))
+        self.assertIn("QC:ALIGN", self.good("cat", "/home/jo/page.html"))
+        status, text = self.of_user("sh", "-c", "(sleep 5; printf q) | script -qec 'tracer top /tmp/run.tracer' /dev/null")
+        self.assertEqual(status, 0, text[-2000:])
+        self.assertIn("QC:ALIGN", text)
+        status, text = self.of_user("sh", "-c", "tracer ui --socket /home/jo/ui.sock /tmp/run.tracer & sleep 4; kill -TERM $!; wait $!")
+        self.assertEqual(status, 0, text)
+        self.assertIn("?token=", text)
+        status, text = self.of_user("tracer", "tune", "/tmp/run.tracer")
+        self.assertEqual(status, 0, text)
+        status, text = self.of_user("tracer", "notify", "--on", "error,run-end", "/tmp/run.tracer", "--", "cat")
+        self.assertEqual(status, 0, text)
+        self.assertIn('"event": "run_end"', text)
+        # As root, too, nothing is written beside what was installed.
+        compiled = self.files()
+        self.good("tracer", "report", "--text", "/tmp/run.tracer")
+        self.assertEqual(self.files(), compiled)
 
     def test_the_libraries_bring_what_they_need(self):
         self.install("libtracer0.1", "libtracer-c0")
@@ -364,7 +478,7 @@ class Installer(WithRoot):
                              f"tracerd {staged_files.project_version()}\n")
             self.assertFalse({"/usr/local/share/doc/tracerd/gone.md", "/usr/local/share/doc/tracerd/gone/too.md"} & self.files())
         self.assertIn("ExecStart=/usr/local/bin/tracerd serve\n", self.good("cat", "/usr/local/lib/systemd/system/tracerd.service"))
-        self.assertEqual(self.completed("tracerd", "ru", script="/usr/local/share/bash-completion/completions/tracerd"), ["run"])
+        self.assertEqual(self.completed("tracerd", "ru", script="/usr/local/share/bash-completion/completions/tracerd"), ["run", "runs"])
         self.assertEqual({path for path in self.files() - before if ".new" in path or ".tracerd-install" in path}, set())
         self.assertIn("/etc/tracer stays", self.good("/root/install.sh", "--uninstall"))
         self.assertEqual(self.files() - before, {"/etc/tracer", "/etc/tracer/tracerd.toml"})

@@ -228,7 +228,7 @@ def _text_of(report: Report, output: str, by: str | None) -> bytes:
 def _analysis(options: argparse.Namespace) -> int:
     from importlib import import_module
 
-    from ._errors import InvalidArgumentError, TracerError
+    from ._errors import InvalidArgumentError, MissingPackageError, TracerError
 
     run = import_module(f".{_COMMANDS[options.command]}._command", __package__).run
     try:
@@ -240,11 +240,12 @@ def _analysis(options: argparse.Namespace) -> int:
     except TracerError as error:
         text = str(error).encode(errors="backslashreplace").decode()
         print(f"tracer: {text}", file=sys.stderr)
-        return 2 if isinstance(error, InvalidArgumentError) else 1
+        return 2 if isinstance(error, (InvalidArgumentError, MissingPackageError)) else 1
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """What the console script runs. 0: all went well, 1: an error, 2: the command line is wrong, 130: interrupted."""
+    """What the console script runs. 0: all went well, 1: an error, 2: the command line is wrong or an extra is missing, 130:
+    interrupted."""
     given = sys.argv[1:] if arguments is None else arguments
     # What follows -- is a command there.
     end = given.index("--") if given[:1] in (["top"], ["notify"]) and "--" in given else len(given)
