@@ -48,9 +48,9 @@ def suite_of_this_machine():
     return found[1]
 
 
-def plain_root():
-    """One of the suite of this machine with nothing but what every machine has, in the user's cache."""
-    suite = suite_of_this_machine()
+def plain_root(suite=None):
+    """One of a suite, by default that of this machine, with nothing but what every machine has, in the user's cache."""
+    suite = suite or suite_of_this_machine()
     root = cache_folder() / "roots" / suite
     with made_once(root, suite) as missing:
         if missing:
@@ -82,10 +82,10 @@ class RootCopy(Inside):
     """A copy of plain_root(), which needs `folder` until close(). It has the kernel, /proc, /dev and the network of this
     machine."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, suite=None):
         folder = pathlib.Path(folder)
         # Packages are fetched once.
-        places = folder / "merged", plain_root(), folder / "upper", folder / "work", cache_folder() / "roots/archives"
+        places = folder / "merged", plain_root(suite), folder / "upper", folder / "work", cache_folder() / "roots/archives"
         for path in (*places, places[-1] / "partial"):
             path.mkdir(parents=True, exist_ok=True)
         self.merged = places[0]

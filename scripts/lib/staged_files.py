@@ -45,11 +45,12 @@ def copy(source, target):
     shutil.copyfile(source, target)
 
 
-def stage(build, prefix, components, date):
-    """Fills `prefix` with the components of a build, manual pages, completion, unit and documentation."""
+def stage(build, prefix, components, date, program=None):
+    """Fills `prefix` with the components of a build, manual pages, completion, unit and documentation. `program`: a tracerd that
+    runs here, if that of the build does not."""
     for component in components:
         run("cmake", "--install", build, "--prefix", prefix, "--component", component, "--strip", stdout=subprocess.DEVNULL)
-    texts = help_texts.read(prefix / "bin/tracerd")
+    texts = help_texts.read(program or prefix / "bin/tracerd")
     share = prefix / "share"
     manual_pages.write(share / "man", texts, (ROOT / "docs/service.md").read_text(),
                        (ROOT / "packaging/tracerd.toml").read_text(), date)
