@@ -14,16 +14,16 @@ BUILT = ("tracerd", "tracer-gpu", "tracer", "tracer_static", "tracer_c", "tracer
 COMPONENTS = ("daemon", "library", "development")
 
 
-def build(like_dev):
-    """The libraries of the system are linked dynamically, as Debian updates them."""
-    folder = ROOT / ("build/deb-like-dev" if like_dev else "build/deb")
+def build(like_dev, python=None):
+    """The libraries of the system are linked dynamically, as Debian updates them. With `python`: its binary part alone."""
+    folder = ROOT / (("build/deb-like-dev" if like_dev else "build/deb") + (f"-{deb_python.interpreter(python)}" if python else ""))
     link = output_of("env", "DEB_BUILD_MAINT_OPTIONS=hardening=+all", "dpkg-buildflags", "--get", "LDFLAGS") + " -s"
     compiled = (["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DTRACER_DEVELOPER=ON"] if like_dev else
                 ["-DCMAKE_BUILD_TYPE=Release", "-DTRACER_DEVELOPER=OFF"])
-    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *compiled, "-DTRACER_STATIC_DAEMON=OFF", *python_package.configuration(deb_python.environment(like_dev)),
+    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *compiled, "-DTRACER_STATIC_DAEMON=OFF", *python_package.configuration(deb_python.environment(like_dev, python)),
         "-DCMAKE_INSTALL_PREFIX=/usr", f"-DCMAKE_INSTALL_LIBDIR=lib/{output_of('dpkg-architecture', '-qDEB_HOST_MULTIARCH')}",
         *(f"-DCMAKE_{kind}_LINKER_FLAGS={link}" for kind in ("EXE", "SHARED", "MODULE")), stdout=subprocess.DEVNULL)
-    run("ninja", "-C", folder, *BUILT)
+    run("ninja", "-C", folder, *(["tracer_python"] if python else BUILT))
     return folder
 
 
@@ -39,12 +39,15 @@ def build_packages():
     return ", ".join(sorted(listed))
 
 
-def write_debian_folder(folder, version, date):
+def write_debian_folder(folder, version, date, python):
     shutil.copytree(ROOT / "packaging/debian", folder)
     control = (folder / "control.in").read_text()
     for placeholder, value in (("@MAINTAINER@", maintainer()), ("@BUILD_PACKAGES@", build_packages()),
-                               ("@PYTHON@", deb_python.interpreter())):
+                               ("@PYTHON@", deb_python.interpreter(python)), ("@VERSION@", version.partition("+")[0])):
         control = control.replace(placeholder, value)
+    if python:
+        source, *packages = control.split("\n\n")
+        control = source + "\n\n" + next(each for each in packages if each.startswith("Package: tracer-python\n")) + "\n"
     (folder / "control").write_text(control)
     (folder / "control.in").unlink()
     (folder / "changelog").write_text(
@@ -52,21 +55,23 @@ def write_debian_folder(folder, version, date):
         f" -- {maintainer()}  {email.utils.formatdate(date)}\n")
 
 
-def make(out, version, date, like_dev=False):
-    """Writes them to `out`: the paths of the packages, and of the file .changes that lists them."""
+def make(out, version, date, like_dev=False, python=None):
+    """Writes them to `out`: the paths of the packages, and of the file .changes that lists them. With `python`, which a later
+    Debian has: tracer-python for that, alone."""
     work = ROOT / "build/packages/deb"
     shutil.rmtree(work, ignore_errors=True)
     tree, staged = work / "tree", work / "staged"
     tree.mkdir(parents=True)
-    folder = build(like_dev)
-    stage(folder, staged / "usr", COMPONENTS, date)
-    # Debian 12 has units in /lib.
-    (staged / "lib").mkdir()
-    (staged / "usr/lib/systemd").rename(staged / "lib/systemd")
-    copy(ROOT / "packaging/tracerd.toml", staged / "etc/tracer/tracerd.toml")
-    deb_python.stage(folder, staged, date, like_dev)
-    write_debian_folder(tree / "debian", version, date)
-    environment = {"TRACER_STAGED": str(staged), "SOURCE_DATE_EPOCH": str(date), "TRACER_PYTHON": deb_python.interpreter(),
+    folder = build(like_dev, python)
+    if not python:
+        stage(folder, staged / "usr", COMPONENTS, date)
+        # debhelper of Debian 12 looks for units in /lib, which is the same folder on every Debian that runs them.
+        (staged / "lib").mkdir()
+        (staged / "usr/lib/systemd").rename(staged / "lib/systemd")
+        copy(ROOT / "packaging/tracerd.toml", staged / "etc/tracer/tracerd.toml")
+    deb_python.stage(folder, staged, date, like_dev, python)
+    write_debian_folder(tree / "debian", version, date, python)
+    environment = {"TRACER_STAGED": str(staged), "SOURCE_DATE_EPOCH": str(date), "TRACER_PYTHON": deb_python.interpreter(python),
                    "TRACER_DEB_OPTIONS": "-Zxz -z0" if like_dev else ""}
     # Build dependencies were needed before, where it was built.
     run("dpkg-buildpackage", "-b", "-us", "-uc", "-d", "-nc", cwd=tree, env=os.environ | environment,

@@ -16,30 +16,35 @@ EXTRAS = ("ui", "cost")
 PLACE = "opt/tracer/lib"
 
 
-def environment(like_dev):
-    """A Python that builds for Debian's. Raises NotThere."""
+def environment(like_dev, python=None):
+    """A Python that builds for Debian's, or for one that a later Debian has. Raises NotThere."""
+    if python:
+        return python_package.environment(f"deb-{interpreter(python)}", ROOT / "scripts/lib/deb-requirements.txt", python)
     if python_package.system_python() != DEBIANS:
         raise python_package.NotThere("no headers of Debian's Python: apt-get install python3-dev python3-venv")
     return (python_package.tests_environment() if like_dev else
             python_package.environment("deb", ROOT / "scripts/lib/deb-requirements.txt"))
 
 
-def interpreter():
+def interpreter(python=None):
     """Such as python3.11: for no other version is the binary part."""
-    return output_of(DEBIANS, "-c", "import sys; print('python%d.%d' % sys.version_info[:2])")
+    return output_of(python or DEBIANS, "-c", "import sys; print('python%d.%d' % sys.version_info[:2])")
 
 
-def stage(build, staged, date, like_dev):
+def stage(build, staged, date, like_dev, python=None):
     modules = staged / PLACE
-    install_extras(environment(like_dev), modules)
+    install_extras(environment(like_dev, python), modules)
     shutil.copytree(ROOT / "bindings/python/tracer", modules / "tracer",
                     ignore=shutil.ignore_patterns("_core*.so", "__pycache__"))
     run("cmake", "--install", build, "--prefix", modules, "--component", "python", "--strip", stdout=subprocess.DEVNULL)
     command = staged / "usr/bin/tracer"
-    command.write_text((ROOT / "packaging/tracer.in").read_text().replace("@PYTHON@", interpreter()))
+    command.parent.mkdir(parents=True, exist_ok=True)
+    command.write_text((ROOT / "packaging/tracer.in").read_text().replace("@PYTHON@", interpreter(python)))
     command.chmod(0o755)
     copy(ROOT / "packaging/systemd/tracer-notify.service", staged / "lib/systemd/system/tracer-notify.service")
-    (staged / "usr/share/man/man1/tracer.1").write_text(manual_page(modules, date), encoding="ascii")
+    page = staged / "usr/share/man/man1/tracer.1"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(manual_page(python or DEBIANS, modules, date), encoding="ascii")
 
 
 def install_extras(python, modules):
@@ -50,9 +55,9 @@ def install_extras(python, modules):
     shutil.rmtree(modules / "bin")
 
 
-def manual_page(modules, date):
+def manual_page(python, modules, date):
     code = "import sys; sys.path.insert(0, sys.argv[1]); sys.argv = ['tracer', '--help']; from tracer.__main__ import main; main()"
-    text = output_of("env", "COLUMNS=1000", DEBIANS, "-ISBc", code, modules)
+    text = output_of("env", "COLUMNS=1000", python, "-ISBc", code, modules)
     listed = re.findall(r"^    (\w+)\s+(\S.*)$", text, re.M)
     about = ("Shows what tracerd(1) has recorded, and what its service knows. Each command lists its options with **--help**.",
              "It runs with the modules in /opt/tracer alone, whatever other Python packages are installed, and takes no Python variables.")

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 import deb_packages
+import deb_python
 import python_package
 import release_repositories
 import sbom
@@ -48,10 +49,22 @@ def check(arguments):
 
 def make_packages(built, arguments, date):
     """Debian's, by suite."""
-    made = [path for path in deb_packages.make(built / "deb", arguments.version, date, arguments.like_dev) if path.suffix == ".deb"]
-    # The binary part of tracer-python is for the Python of the suite where it was built.
+    def debs(suite, version, python=None):
+        made = deb_packages.make(built / suite, version, date, arguments.like_dev, python)
+        return [path for path in made if path.suffix == ".deb"]
+
     first, *later = release_repositories.SUITES
-    return {first: made} | {suite: [path for path in made if not path.name.startswith("tracer-python_")] for suite in later}
+    packages = {first: debs(first, arguments.version)}
+    for number, suite in enumerate(later, 13):
+        packages[suite] = [path for path in packages[first] if not path.name.startswith("tracer-python_")]
+        wanted = release_repositories.SUITES[suite]
+        for python in arguments.python:
+            if deb_python.interpreter(python) == wanted:
+                packages[suite] += debs(suite, f"{arguments.version}+deb{number}", python)
+                break
+        else:
+            print(f"scripts/release: without tracer-python for {suite}: no --python is {wanted}")
+    return packages
 
 
 def make_tarballs(out, arguments, date):

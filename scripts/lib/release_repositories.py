@@ -10,8 +10,8 @@ import tempfile
 
 from staged_files import ROOT, run
 
-# The packages are built on the first. Both have the libraries that they need.
-SUITES = ("bookworm", "trixie")
+# The packages are built on the first, and both have the libraries that they need; but tracer-python is for one Python.
+SUITES = {"bookworm": "python3.11", "trixie": "python3.13"}
 RPM_MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64"}
 NEEDED = {"reprepro": "reprepro", "rpmbuild": "rpm", "createrepo_c": "createrepo-c"}
 

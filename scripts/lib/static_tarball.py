@@ -3,6 +3,7 @@
 import hashlib
 import platform
 import shutil
+import subprocess
 
 from staged_files import ROOT, copy, run, stage
 
