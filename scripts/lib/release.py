@@ -94,6 +94,7 @@ def build_with(python, source, out, backend, what):
 def make_plugins(out, arguments):
     # What setuptools leaves beside the sources would be in the next one.
     source = ROOT / "build/release-parts/snakemake"
+    shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(ROOT / "plugins/snakemake", source, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
     build_with(tools(), source, out, "setuptools.build_meta", "build_wheel")
     if arguments.nextflow:
