@@ -126,9 +126,10 @@ def of_package(root):
 def of_packages(root):
     """What scripts/packages puts into packages, how it does that, and their test."""
     inputs = sources(root, "packaging/**/*", "docs/**/*.md", "scripts/packages", "CHANGELOG.md", "pyproject.toml", "views/page.*",
-                     "views/dist/*", "bindings/python/CMakeLists.txt",
+                     "tests/scripts/fake_release.py", "views/dist/*", "bindings/python/CMakeLists.txt",
                      *(f"scripts/lib/{name}.py" for name in ("completion", "deb_packages", "deb_python", "debian_roots", "help_texts",
-                                                            "manual_pages", "staged_files", "static_tarball", "systemd_machine")))
+                                                            "manual_pages", "release", "release_keys", "release_repositories", "sbom", "staged_files",
+                                                            "static_tarball", "systemd_machine")))
     return of_package(root) | of_all_python_modules(root) | digests(root, inputs)
 
 

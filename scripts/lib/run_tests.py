@@ -201,7 +201,7 @@ class TestRun:
                  "tsan": lambda parts: self.sanitized("tsan", parts), "fuzz": self.fuzzing, "engines": self.engines,
                  "deb and tarball": lambda parts: self.stamped("deb and tarball", parts, [
                      self.report.step(name, [sys.executable, ROOT / f"tests/package/{test}.py"])
-                     for name, test in (("deb and tarball", "test_packages"), ("deb under systemd", "test_systemd"))])}
+                     for name, test in (("deb and tarball", "test_packages"), ("deb under systemd", "test_systemd"), ("get.sh under systemd", "test_get"))])}
         parts = {"package": artifacts.of_package(ROOT), "asan": artifacts.of_sanitizer(ROOT, "asan"),
                  "tsan": artifacts.of_sanitizer(ROOT, "tsan"),
                  "fuzz": artifacts.of_fuzzing(ROOT, FUZZ_SECONDS), "engines": artifacts.of_engines(ROOT),

@@ -2,6 +2,7 @@
 """get.sh with the real packages on fresh Debian 12 and 13 under systemd, from a server in there: after it, an ordinary user's
 command is traced exactly, at once. As root; nothing is installed or started on this machine."""
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -103,6 +104,43 @@ class OnDebian:
         for path in ("/usr/bin/tracerd", "/etc/apt/sources.list.d/tracer.sources", "/etc/systemd/system/multi-user.target.wants/tracerd.service"):
             self.assertFalse(self.machine.path(path).exists(), path)
         self.assertNotEqual(self.machine.run("systemctl", "is-active", "tracerd")[0], 0)
+
+
+def write_first_version(path, tree, out):
+    """A package of these as 0.1.0 had it, by way of the new folder `tree`."""
+    subprocess.run(["dpkg-deb", "-R", path, tree], check=True)
+    control = tree / "DEBIAN/control"
+    text = re.sub(r"(?m)^Version: .*", "Version: 0.1.0", control.read_text()).replace(path.name.split("_")[1], "0.1.0")
+    control.write_text(text.replace("libtracer0.2", "libtracer0.1"))
+    for library in tree.glob("usr/lib/*/libtracer.so*"):
+        if library.is_symlink():
+            target = library.readlink().name
+            library.unlink()
+            library.with_name(library.name.replace(".0.2", ".0.1")).symlink_to(target.replace(".0.2.0", ".0.1.0"))
+        else:
+            library.rename(library.with_name("libtracer.so.0.1.0"))
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "-b", tree, out], check=True, stdout=subprocess.DEVNULL)
+
+
+class Upgrade(packages.WithRoot):
+    def test_from_the_first_version(self):
+        for name, path in packages.debs.items():
+            old = name.replace("libtracer0.2", "libtracer0.1")
+            write_first_version(path, self.folder / name, self.root.path(f"/root/{old}.deb"))
+        self.apt("install", *(f"/root/{name.replace('libtracer0.2', 'libtracer0.1')}.deb" for name in packages.debs))
+        self.root.put("/etc/tracer/tracerd.toml", text="schema = 1\n# Mine.\n")
+        self.root.put("/var/lib/tracer/host.tracer", text="a recording")
+        shutil.copytree(out, self.root.path("/srv/release"))
+        self.good("sh", "/srv/release/get.sh", "--from", "/srv/release")
+        version = packages.output_of("dpkg-deb", "--field", packages.debs["tracerd"], "Version").strip()
+        self.apt("dist-upgrade", "-oDPkg::Options::=--force-confold")
+        installed = dict(line.split() for line in self.good("dpkg-query", "-W", "tracer*", "libtracer*").splitlines() if " " in line or "\t" in line)
+        self.assertEqual({name: installed.get(name) for name in packages.debs}, dict.fromkeys(packages.debs, version))
+        self.assertEqual(installed["libtracer0.1"], "0.1.0", "programs that use it still run")
+        self.assertEqual(self.good("cat", "/etc/tracer/tracerd.toml"), "schema = 1\n# Mine.\n")
+        self.assertEqual(self.good("cat", "/var/lib/tracer/host.tracer"), "a recording")
+        self.good("sh", "-c", "ls /usr/lib/*/libtracer.so.0.1 /usr/lib/*/libtracer.so.0.2")
+        self.assertIn("cost", self.good("tracer", "--help"))
 
 
 class OnDebian12(OnDebian, unittest.TestCase):
