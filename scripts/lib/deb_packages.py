@@ -15,12 +15,13 @@ COMPONENTS = ("daemon", "library", "development")
 
 
 def build(like_dev, python=None):
-    """The libraries of the system are linked dynamically, as Debian updates them. With `python`: its binary part alone."""
-    folder = ROOT / (("build/deb-like-dev" if like_dev else "build/deb") + (f"-{deb_python.interpreter(python)}" if python else ""))
+    """The libraries of the system are linked dynamically, as Debian updates them. With `python`: its binary part alone, with the
+    library as it is compiled."""
+    folder = ROOT / ("build/deb-like-dev" if like_dev else "build/deb")
     link = output_of("env", "DEB_BUILD_MAINT_OPTIONS=hardening=+all", "dpkg-buildflags", "--get", "LDFLAGS") + " -s"
     compiled = (["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DTRACER_DEVELOPER=ON"] if like_dev else
                 ["-DCMAKE_BUILD_TYPE=Release", "-DTRACER_DEVELOPER=OFF"])
-    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *compiled, "-DTRACER_STATIC_DAEMON=OFF", *python_package.configuration(deb_python.environment(like_dev, python)),
+    run("cmake", "--fresh", "-S", ROOT, "-B", folder, "-G", "Ninja", *compiled, "-DTRACER_STATIC_DAEMON=OFF", *python_package.configuration(deb_python.environment(like_dev, python)),
         "-DCMAKE_INSTALL_PREFIX=/usr", f"-DCMAKE_INSTALL_LIBDIR=lib/{output_of('dpkg-architecture', '-qDEB_HOST_MULTIARCH')}",
         *(f"-DCMAKE_{kind}_LINKER_FLAGS={link}" for kind in ("EXE", "SHARED", "MODULE")), stdout=subprocess.DEVNULL)
     run("ninja", "-C", folder, *(["tracer_python"] if python else BUILT))
