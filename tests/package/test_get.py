@@ -112,6 +112,8 @@ def write_first_version(path, tree, out):
     control = tree / "DEBIAN/control"
     text = re.sub(r"(?m)^Version: .*", "Version: 0.1.0", control.read_text()).replace(path.name.split("_")[1], "0.1.0")
     control.write_text(text.replace("libtracer0.2", "libtracer0.1"))
+    for path in tree.glob("usr/share/**/libtracer0.2"):
+        path.rename(path.with_name("libtracer0.1"))
     for library in tree.glob("usr/lib/*/libtracer.so*"):
         if library.is_symlink():
             target = library.readlink().name
@@ -134,7 +136,8 @@ class Upgrade(packages.WithRoot):
         self.good("sh", "/srv/release/get.sh", "--from", "/srv/release")
         version = packages.output_of("dpkg-deb", "--field", packages.debs["tracerd"], "Version").strip()
         self.apt("dist-upgrade", "-oDPkg::Options::=--force-confold")
-        installed = dict(line.split() for line in self.good("dpkg-query", "-W", "tracer*", "libtracer*").splitlines() if " " in line or "\t" in line)
+        listed = self.good("dpkg-query", "-W", "-f", "${Package} ${Version}\n", "tracer*", "libtracer*")
+        installed = dict(line.split() for line in listed.splitlines() if line.count(" ") == 1 and line[-1] != " ")
         self.assertEqual({name: installed.get(name) for name in packages.debs}, dict.fromkeys(packages.debs, version))
         self.assertEqual(installed["libtracer0.1"], "0.1.0", "programs that use it still run")
         self.assertEqual(self.good("cat", "/etc/tracer/tracerd.toml"), "schema = 1\n# Mine.\n")

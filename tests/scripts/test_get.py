@@ -134,7 +134,7 @@ class InRoot(WithRelease):
         self.assertEqual(self.root.run(*user), (1, 'get.sh: this needs root: run it by sudo, or with --prefix "$HOME/.local"; nothing was changed\n'))
         said = self.good("--dry-run")
         self.assertEqual(re.sub("/tmp/tmp[^/]*", "", self.root.run(*user, "--dry-run")[1]), re.sub("/tmp/tmp[^/]*", "", said))
-        self.assertIn("+ env DEBIAN_FRONTEND=noninteractive apt-get -q -y install tracer-python tracerd", said)
+        self.assertIn("+ env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Options::=--force-confold install tracer-python tracerd", said)
         self.assertEqual(self.files(), self.before)
         self.assertIn("systemd does not run here", self.good())
         self.assertEqual(self.root.run("tracerd", "run", "x"), (0, f"tracerd {fake_release.VERSION} run x\n"))
