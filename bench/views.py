@@ -120,8 +120,8 @@ class Pipeline:
         place = self.folder / str(self.count)
         place.mkdir(exist_ok=True)
         self.session.announce(work_dir=place, context=self.context_of(self.count))
-        # Ends with status 3 when its input is closed; it does a little, so that it does not stand still.
-        script = f"read -t {seconds} line; exit 0" if seconds else "while read -t 10 line; [ $? -gt 128 ]; do :; done; exit 3"
+        # Ends with status 3 when its input is closed.
+        script = f"read -t {seconds} line; exit 0" if seconds else "read line; exit 3"
         self.living.append(subprocess.Popen(["bash", "-c", script], cwd=place, stdin=subprocess.PIPE))
 
     def queue(self):
@@ -202,10 +202,15 @@ def changes(place, pipeline):
             getattr(pipeline, what)()
             at = time.time()
             running, queued, failed = running + (what == "start") - (what == "fail"), queued + (what == "queue"), failed + (what == "fail")
-            words = {"start": f"{running} running", "queue": f"{queued} queued", "fail": f"{failed} failed"}[what]
-            seen = wait_for(lambda: next((when for when, text in page.browser.run("window.seen") if when >= at - 0.05 and words in text), None), 10)
+            # One that does next to nothing may count as stalled.
+            words, wanted = {"start": (("running", "stalled"), running), "queue": (("queued",), queued), "fail": (("failed",), failed)}[what]
+
+            def says(text, words=words, wanted=wanted):
+                return sum(int(number) for number, word in re.findall(r"(\d+) ?(\w+?)(?=\d|\W|$)", text) if word in words) == wanted
+
+            seen = wait_for(lambda: next((when for when, text in page.browser.run("window.seen") if when >= at - 0.05 and says(text)), None), 10)
             delays["page"].append(None if seen is None else seen - at)
-            seen = wait_for(lambda: next((when for when, text in top.written if when >= at and words in text), None), 10)
+            seen = wait_for(lambda: next((when for when, text in top.written for line in text.splitlines() if when >= at and " tasks " in line and says(line)), None), 10)
             delays["top"].append(None if seen is None else seen - at)
             time.sleep(0.5)
         for view, found in delays.items():

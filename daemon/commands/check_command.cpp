@@ -31,6 +31,8 @@ namespace tracerd {
 using tracer::internal::printable;
 namespace {
 
+constexpr const char* kCopyName = "copy with rights at ";
+
 /// What tracerd does before it runs anything, in a child, as it is for good.
 tracer::CheckItem identity_item() {
   tracer::CheckItem item;
@@ -77,7 +79,7 @@ std::optional<tracer::CheckItem> copy_item() {
   const auto version = version_of_copy();
   if (!version) return std::nullopt;
   tracer::CheckItem item;
-  item.name = fmt::format("copy with rights at {}", kCopyWithRights);
+  item.name = fmt::format("{}{}", kCopyName, kCopyWithRights);
   item.required = false;
   item.effect = "tracerd run and watch of users without rights";
   item.available = *version == TRACER_VERSION;
@@ -138,8 +140,15 @@ std::string json_of(const std::vector<T>& all) {
   return '[' + out + ']';
 }
 
-/// The last item.
+/// The last items.
 bool works_by_service(const tracer::CheckReport& report) { return report.items.back().available; }
+bool works_by_copy(const tracer::CheckReport& report) {
+  const tracer::CheckItem& item = report.items[report.items.size() - 2];
+  return item.available && item.name.starts_with(kCopyName);
+}
+bool works(const tracer::CheckReport& report) {
+  return report.usable() || works_by_service(report) || works_by_copy(report);
+}
 
 void print_detail(std::string_view detail) {
   for (const char* head = "detail: "; !detail.empty(); head = "        ") {
@@ -166,12 +175,13 @@ void print_text(const tracer::CheckReport& report) {
                  family.problem->what, to_string(family.problem->code));
   fmt::print(
       "\nNot visible on any kernel: bytes moved by io_uring, splice or mapped files (read_bytes, written_bytes).\n");
-  const char* const by_service = "tracing works here by the service, for this user's own processes";
-  fmt::print("\n{}\n", report.usable()            ? "tracing works here"
-                       : works_by_service(report) ? by_service
+  fmt::print("\n{}\n", report.usable() ? "tracing works here"
+                       : works_by_copy(report)
+                           ? "tracing works here by the copy with rights, for this user's own processes"
+                       : works_by_service(report) ? "tracing works here by the service, for this user's own processes"
                                                   : "tracing does not work here: items marked MISSING are required");
   const bool as_root = ::geteuid() == 0;
-  if (as_root ? std::getenv("SUDO_UID") == nullptr : report.usable() || works_by_service(report)) return;
+  if (as_root ? std::getenv("SUDO_UID") == nullptr : works(report)) return;
   if (tracer::internal::in_user_namespace()) return;
   std::error_code ignored;
   fmt::print("\nTo trace as yourself, with your own PATH, once: {} setup\n",
@@ -190,14 +200,13 @@ int check_command(const Options& options) {
   report.items.push_back(identity_item());
   if (auto copy = copy_item()) report.items.push_back(std::move(*copy));
   report.items.push_back(service_item());
-  const bool works = report.usable() || works_by_service(report);
   if (options.as_json) {
-    fmt::print("{{\"works\":{},\"problems\":{},\"families\":{}}}\n", works, json_of(report.problems()),
+    fmt::print("{{\"works\":{},\"problems\":{},\"families\":{}}}\n", works(report), json_of(report.problems()),
                json_of(report.families));
   } else {
     print_text(report);
   }
-  return works ? 0 : 1;
+  return works(report) ? 0 : 1;
 }
 
 }  // namespace tracerd

@@ -13,6 +13,7 @@ void DetailedSummary::add(const Event& event) {
   summary_.add(event);
   timeline_.add(event);
   over_time_.add(event);
+  containers_.add(event);
   if (const auto* exec = event.get_if<ProcessExec>()) {
     note_command(*exec->process);
     listed_.began(*exec);
@@ -44,6 +45,7 @@ DetailedReport DetailedSummary::detailed(Report report) const {
   ProcessList listed = listed_;
   for (const Survivor& living : made.report.survivors) listed.add(living.sample);
   made.processes = listed.in_order();
+  made.containers = containers_.in_order();
   return made;
 }
 
@@ -62,6 +64,12 @@ DetailedReport sum_of_detailed_reports(std::vector<DetailedReport> all, std::siz
       each.begin_ns = moved(each.begin_ns);
       each.end_ns = moved(each.end_ns);
       sum.processes.push_back(std::move(each));
+    }
+    for (ListedContainer& each : more.containers) {
+      each.begin_ns = moved(each.begin_ns);
+      if (each.end_ns) each.end_ns = moved(*each.end_ns);
+      if (each.gone_ns) each.gone_ns = moved(*each.gone_ns);
+      sum.containers.push_back(std::move(each));
     }
     if (more.first_ns != 0) {
       sum.first_ns = sum.first_ns == 0 ? moved(more.first_ns) : std::min(sum.first_ns, moved(more.first_ns));

@@ -11,6 +11,7 @@
 #include <tracer/host.hpp>
 #include <tracer/report.hpp>
 
+#include "report/sums/container_list.hpp"
 #include "report/sums/over_time.hpp"
 #include "report/sums/process_list.hpp"
 #include "report/sums/time_series.hpp"
@@ -30,6 +31,7 @@ struct DetailedReport {
   std::vector<Series> tasks_over_time;
   ResourcesOverTime over_time;  ///< Of the only run, or of all where there is none.
   std::vector<ListedProcess> processes;
+  std::vector<ListedContainer> containers;
 };
 
 /// Of several machines, or days: each has a clock of its own, so that there is no picture of all over time. At least
@@ -63,6 +65,7 @@ class DetailedSummary {
   Timeline timeline_;
   OverTime over_time_{std::nullopt};
   ProcessList listed_;
+  ContainerList containers_;
 };
 
 }  // namespace tracer::internal

@@ -3,6 +3,7 @@
 
 import base64
 import collections
+import contextlib
 import hashlib
 import html.parser
 import json
@@ -331,7 +332,10 @@ class Command(TestCase):
             # The library has a descriptor of its own of standard input.
             def reads():
                 folder = f"/proc/{process.pid}/fd"
-                targets = [os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)]
+                targets = []
+            for name in os.listdir(folder):
+                with contextlib.suppress(FileNotFoundError):  # It opens and closes others meanwhile.
+                    targets.append(os.readlink(os.path.join(folder, name)))
                 return targets.count(os.readlink(os.path.join(folder, "0"))) > 1
 
             until = time.monotonic() + recordings.DEADLINE_SECONDS

@@ -18,7 +18,6 @@ from browser import CHROMIUM, Browser
 from support import TempDir
 import tracer
 from tracer import _core
-from tracer.view import _documents
 
 NODE = shutil.which("node")
 MOST_BYTES = 60 * 1024
@@ -276,7 +275,7 @@ class InBrowser(TempDir):
         self.assert_quiet()
 
     def with_containers(self):
-        return pages.document("nextflow-podman", containers=_documents._containers(tracer.read(pages.RECORDINGS / "nextflow-podman.tracer")))
+        return tracer.read(pages.RECORDINGS / "nextflow-podman.tracer").report._shown.document("nextflow-podman.tracer", False)
 
     def test_containers(self):
         """Each from its start to its end, as its events say."""

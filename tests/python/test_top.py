@@ -93,7 +93,7 @@ class Screens(unittest.TestCase):
         self.assertRegex(lines[4], r"^✗ \d\d:\d\d SAMTOOLS \(S1\) was killed as memory had run out")
         self.assertRegex(lines[5], r"^! \d\d:\d\d ALIGN \(S2\) stands still")
         self.assertRegex(lines[6], "^─ Held up by ─+ critical path: 2 tasks, ≥ 3.3 min ─$")
-        self.assertIn("ALIGN (D1) 2.5 min → SORT (S1) 50.0 s", lines[7])
+        self.assertIn("ALIGN (D1) 90.0 s → SORT (S1) 90.0 s", lines[7])
         table = [line.split() for line in lines[10:]]
         names = [" ".join(words[:4]) for words in table if words]
         self.assertEqual([each for each in names if "amber" in each or "ALIGN" in each or "SORT" in each], [

@@ -107,7 +107,8 @@ TEST_CASE("the waste costs what its hours do, as an estimate with basis and date
   CHECK(to_json(report).find(
             R"("waste_cost":{"amount":"0.318000","currency":"USD","state":"estimate","basis":"listed",)"
             R"("price_date":"2999-11-01","instance_type":"m5.large","region":"eu-west-1","model":"on-demand",)"
-            R"("usd_per_hour":"0.107","usd_per_cpu_hour":"0.037","usd_per_gib_hour":"0.004"})") != std::string::npos);
+            R"("usd_per_hour":"0.107","usd_per_cpu_hour":"0.037","usd_per_gib_hour":"0.004","text":")" +
+            text + R"("})") != std::string::npos);
 }
 
 TEST_CASE("without a price, requests, or a machine of its type, the waste has no cost") {

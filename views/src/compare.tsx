@@ -38,7 +38,7 @@ function Rows({ what, rows }: { what: string; rows: Compared[] }): JSX.Element |
     { head: "name", cell: (row) => <b>{row.name}</b> }, { head: "n", num: true, narrow: true, cell: (row) => `${row.n_a}, ${row.n_b}` },
     { head: "wall A", num: true, cell: (row) => side(row, "a") }, { head: "wall B", num: true, cell: (row) => side(row, "b") },
     { head: "change", num: true, cell: (row) => changeText(row.wall_ns) },
-    { head: "", cell: (row) => <span class={row.failed_a || row.failed_b ? "fail" : ""}>{wordFor(row)}</span> }, { head: "most of it", narrow: true, cell: moved },
+    { head: "B is", cell: (row) => <span class={row.failed_a || row.failed_b ? "fail" : ""}>{wordFor(row)}</span> }, { head: "most of it", narrow: true, cell: moved },
     { head: "CPU", num: true, narrow: true, cell: (row) => changeText(row.cpu_ns) }, { head: "memory", num: true, narrow: true, cell: (row) => changeText(row.peak_bytes) },
     { head: "read", num: true, narrow: true, cell: (row) => changeText(row.read_bytes) }, { head: "written", num: true, narrow: true, cell: (row) => changeText(row.written_bytes) }]} /></Card>;
 }

@@ -101,8 +101,12 @@ export function Axis({ doc, span, width }: { doc: Doc; span: Span; width: number
   const first = offset ? Math.ceil(((span.from + offset) / 1e9 + zone) / step) * step - offset / 1e9 - zone : span.from / 1e9;
   const ticks: number[] = [];
   for (let at = first; at * 1e9 <= span.to && ticks.length < 60; at += step) ticks.push(at * 1e9);
-  return <div class="axis">{ticks.map((at) => {
-    const x = ((at - span.from) / (span.to - span.from)) * width;
+  const xOf = (at: number): number => ((at - span.from) / (span.to - span.from)) * width;
+  const isWhole = (at: number): boolean => xOf(at) >= 30 && xOf(at) <= width - 30;
+  // What would be moved from an edge could lie on its neighbor.
+  const shown = ticks.some(isWhole) ? ticks.filter(isWhole) : ticks.slice(0, 1);
+  return <div class="axis">{shown.map((at) => {
+    const x = xOf(at);
     return <span class={x < 30 ? "s" : x > width - 30 ? "e" : ""} style={{ left: `${x}px` }}>{clock(doc, at, step < 60)}</span>;
   })}</div>;
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from . import _core
 from ._arguments import checked_call, path_of, texts_of

@@ -42,6 +42,26 @@ void put_listed(JsonBuilder& json, const ListedProcess& process) {
   });
 }
 
+void put_container(JsonBuilder& json, const ListedContainer& container) {
+  json.object([&] {
+    json.put("container_id", container.id);
+    json.put("name", container.name);
+    json.put("image", container.image);
+    json.put("runtime", container.runtime);
+    json.put("run_key", container.run_key);
+    json.put("task_key", container.task_key);
+    if (!container.task.empty()) json.put("task", container.task);
+    json.put("begin_ns", container.begin_ns);
+    json.put("end_ns", container.end_ns);
+    json.put("gone_ns", container.gone_ns);
+    if (container.end_ns && *container.end_ns >= container.begin_ns)
+      json.put("wall_ns", *container.end_ns - container.begin_ns);
+    json.put("processes", container.processes);
+    json.put("oom_kills", container.oom_kills);
+    json.put("peak_bytes", container.peak_bytes);
+  });
+}
+
 void put_held(JsonBuilder& json, const std::vector<ListedProcess>& processes) {
   std::map<std::optional<Key>, std::vector<const ListedProcess*>> by_key;
   for (const ListedProcess& each : processes) by_key[each.in].push_back(&each);
@@ -60,6 +80,8 @@ std::string document_of(const DetailedReport& detailed, const std::string& title
   json.object([&] {
     json.put("title", title);
     json.list("hosts", detailed.hosts, [&](const HostInfo& host) { put_host(json, host); });
+    if (!detailed.containers.empty())
+      json.list("containers", detailed.containers, [&](const ListedContainer& each) { put_container(json, each); });
     if (!is_whole) return;
     if (!detailed.over_time.rows.empty())
       json.put_text("over_time",

@@ -34,7 +34,6 @@ _LISTED_PROCESSES = 200
 _MOST_TASKS_WITH_FILES = 200
 # Each reads the whole recording.
 _MOST_WHY = 8
-_MOST_CONTAINERS = 4096
 _MOST_REPLIES = 1000
 _MOST_PAST = 50
 _LOOK_S = 1.0
@@ -50,7 +49,7 @@ class Shown:
         self.live = isinstance(source, Service)
         # A source answers one at a time; a report is made once, not by each tab that waits for it.
         self._lock = threading.Lock()
-        self._made: tuple[object, Report, str] | None = None
+        self._made: tuple[object, Report] | None = None
         self._view: tuple[float, View] | None = None
         self._asked = Asked(lambda name, key: getattr(source, name)(key))
 
@@ -126,10 +125,8 @@ class Shown:
         with self._lock:
             now = _changed_of(self.source)
             if self._made is None or self._made[0] != now:
-                containers = _containers(self.source)
-                self._made = (now, self.source.report, f",{json.dumps({'containers': containers}, ensure_ascii=False)[1:-1]}" if containers else "")
-            _, report, more = self._made
-            return f"{report._shown.document(self.name, whole).rstrip().removesuffix('}')}{more}}}"
+                self._made = (now, self.source.report)
+            return self._made[1]._shown.document(self.name, whole)
 
     def exported(self) -> str:
         """With what nobody can be asked for later: processes; of tasks files and peers; why, of those that findings are about; what
@@ -167,23 +164,6 @@ class _Once:
     def state(self, since: str | None = None, rows: Any = None, key: str | None = None, fields: Any = None) -> dict[str, Any]:
         reply: dict[str, Any] = json.loads(self._state.json(since or "", rows or [], key or "", fields or []))
         return reply
-
-
-def _containers(recording: Recording) -> list[dict[str, Any]]:
-    """Each once, in the order of their starts."""
-    found: dict[tuple[str, int], dict[str, Any]] = {}
-    for row in recording.table("containers").rows():
-        begin_ns = row["begin_ns"] or row["time_ns"]
-        names = ("container_id", "name", "image", "runtime", "run_key", "task_key", "task", "end_ns", "processes", "oom_kills", "peak_bytes")
-        about = {name: row[name] for name in names if row[name] is not None} | {"begin_ns": begin_ns}
-        if row["kind"] == "container_finish":
-            about["gone_ns"] = row["time_ns"]
-            if "end_ns" in about:
-                about["wall_ns"] = about["end_ns"] - begin_ns
-        key = (row["container_id"], begin_ns)
-        if key in found or len(found) < _MOST_CONTAINERS:
-            found[key] = found.get(key, {}) | about
-    return sorted(found.values(), key=lambda each: each["begin_ns"])
 
 
 def _changed_of(recording: Recording) -> object:

@@ -15,7 +15,7 @@ from ._details import lines_about_findings, lines_about_row
 from ._lines import STYLE_OF_SEVERITY, STYLE_OF_STATUS, Line, fit, fitted
 from ._model import OVER, Row, View
 from ._rows import SORTS, WIDE, Choices, Node, columns_of, head_line, name_of, nodes_of, row_line
-from ._texts import LETTERS, Signs, causes_text, clean, letters_of, wall_text
+from ._texts import LETTERS, Signs, causes_text, clean, figure_text, letters_of, wall_text
 
 __all__ = ["SORTS", "About", "Choices", "Frame", "Line", "Node", "frame_of", "nodes_of"]
 
@@ -190,10 +190,13 @@ def _held_up_part(view: View, about: About, width: int) -> list[Line]:
     if not path or not path["tasks"]:
         return []
     longest = sorted(path["tasks"], key=lambda each: each["begin_ns"] - each.get("end_ns", each.get("last_ns", 0)))[:4]
+    rows = {row.get("task_key"): row for of_step in view.index.tasks_of.values() for row in of_step}
     parts = []
     for task in path["tasks"]:
         if task in longest:
-            lasted = _core.format_duration(max(task.get("end_ns", task.get("last_ns", 0)) - task["begin_ns"], 0))
+            row = rows.get(task["task_key"])
+            lasted = (_core.format_duration(max(task.get("end_ns", task.get("last_ns", 0)) - task["begin_ns"], 0)) if row is None
+                      else figure_text(row, "wall_ns", about.signs))
             parts.append(f"{clean(task['name'], about.signs)} {lasted}")
     arrow = " → " if about.signs.utf8 else " -> "
     text = arrow.join(parts)
