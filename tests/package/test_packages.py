@@ -5,6 +5,7 @@ import contextlib
 import email
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ sys.path.insert(0, str(ROOT / "scripts/lib"))
 import help_texts
 import deb_python
 import manual_pages
+import release_repositories
 import staged_files
 import static_tarball
 from debian_roots import RootCopy
@@ -121,15 +123,21 @@ class WithRoot(WithFolder):
 
 class Contents(WithFolder):
     def test_the_packages_are_those_of_the_sonames(self):
-        self.assertEqual(set(debs), {"tracerd", "tracer-python", "libtracer0.1", "libtracer-c0", "libtracer-dev"})
-        extracted = self.extracted("libtracer0.1", "libtracer-c0")
+        self.assertEqual(set(debs), {"tracerd", "tracer-python", "libtracer0.2", "libtracer-c0", "libtracer-dev"})
+        extracted = self.extracted("libtracer0.2", "libtracer-c0")
         sonames = {re.search(r"SONAME.*\[(.*)\]", output_of("readelf", "-d", path))[1]
                    for path in extracted.glob("usr/lib/*/*.so.*") if not path.is_symlink()}
-        self.assertEqual(sonames, {"libtracer.so.0.1", "libtracer-c.so.0"})
+        self.assertEqual(sonames, {"libtracer.so.0.2", "libtracer-c.so.0"})
 
     def test_lintian_finds_nothing(self):
         changes, = made.glob("*.changes")
         self.assertEqual(output_of("lintian", "--allow-root", "--tag-display-limit", "0", changes), "")
+
+    @unittest.skipUnless(shutil.which("rpmlint") and shutil.which("rpmbuild"), "rpm or rpmlint is not installed")
+    def test_rpmlint_finds_nothing_in_the_rpm_of_the_tarball(self):
+        archive, = made.glob("*.tar.gz")
+        package = release_repositories.make_rpm(self.folder, archive, platform.machine(), staged_files.project_version(), 1_700_000_000)
+        self.assertIn("0 errors, 0 warnings", output_of("rpmlint", "-c", ROOT / "packaging/rpm/rpmlint.toml", package))
 
     def test_the_example_is_that_of_the_sources(self):
         for path in (self.extracted("tracerd") / "etc/tracer").iterdir():
@@ -192,7 +200,7 @@ class Contents(WithFolder):
         self.assertEqual(output_of("systemd-analyze", "verify", "--man=no", unit), "")
 
     def test_another_project_builds_with_the_development_package(self):
-        extracted = self.extracted("tracerd", "libtracer0.1", "libtracer-c0", "libtracer-dev")
+        extracted = self.extracted("tracerd", "libtracer0.2", "libtracer-c0", "libtracer-dev")
         folder, = extracted.glob("usr/lib/*/pkgconfig")
         for name, compiler, source in (("tracer", ("c++", "-std=c++20"), "consumer.cpp"), ("tracer-c", ("cc",), "consumer.c")):
             flags = output_of("pkg-config", "--cflags", "--libs", name, env=os.environ | {"PKG_CONFIG_PATH": str(folder)}).split()
@@ -403,7 +411,7 @@ class DebianPackages(WithRoot):
         self.assertEqual(self.files(), compiled)
 
     def test_the_libraries_bring_what_they_need(self):
-        self.install("libtracer0.1", "libtracer-c0")
+        self.install("libtracer0.2", "libtracer-c0")
         for path in self.good("sh", "-c", "ls /usr/lib/*/libtracer*.so.*").split():
             self.assertNotIn("not found", self.good("ldd", path))
 
