@@ -26,6 +26,9 @@ def make(out, arguments):
     check(arguments)
     need(release_repositories.NEEDED)
     date = version_and_date(os.environ)[1]
+    keys = Keys(arguments.key, date)  # Before hours of builds.
+    text = (ROOT / "CHANGELOG.md").read_text()
+    news(arguments.version, text)
     os.environ["SOURCE_DATE_EPOCH"] = str(date)
     shutil.rmtree(out, ignore_errors=True)
     built = ROOT / "build/release-parts"
@@ -34,8 +37,8 @@ def make(out, arguments):
     make_tarballs(out / "tarballs", arguments, date)
     make_python(out / "python", arguments)
     make_plugins(out / "plugins", arguments)
-    with Keys(arguments.key, date) as keys:
-        assemble(out, packages, keys, arguments.version, arguments.url, (ROOT / "CHANGELOG.md").read_text())
+    with keys:
+        assemble(out, packages, keys, arguments.version, arguments.url, text)
 
 
 def check(arguments):
