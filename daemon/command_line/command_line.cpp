@@ -363,9 +363,9 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
   if (words.front() == "help") words.front() = "--help";
   const CLI::App* sub = find_subcommand(app, words.front());
   if (sub == nullptr && app.get_option_no_throw(words.front()) == nullptr)
-    wrong(words.front().starts_with('-') ? fmt::format("there is no option '{}'", words.front())
-                                         : fmt::format("there is no command '{}'{}", words.front(),
-                                                       did_you_mean(words.front(), commands_of(app))),
+    wrong(words.front().starts_with('-')
+              ? fmt::format("there is no option '{}'", words.front())
+              : fmt::format("there is no command '{}'{}", words.front(), did_you_mean(words.front(), commands_of(app))),
           "");
   std::vector<std::string> command_words;
   const std::vector<std::string> given = words;

@@ -277,6 +277,11 @@ class OfRecordings(TestCase):
                         first = expected["time"][0]
                         self.assertIn(first["cause"], lines[node.id])
 
+    def test_runs_of_labels_alone_end(self):
+        view = View(tracer.read(RECORDINGS / "demo.tracer"))
+        view.refresh()
+        self.assertEqual([run["state"] for run in view.index.runs], ["finished"])
+
     def table_of(self, frame):
         lines = [text_of(line) for line in frame.lines]
         head = next(number for number, line in enumerate(lines) if "elapsed" in line and "memory" in line)
