@@ -4,6 +4,7 @@
 import http.server
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -69,9 +70,12 @@ class What(unittest.TestCase):
         for wrong in ("", ",", "errors", "finding=", "finding", "run", "error,idel"):
             with self.subTest(on=wrong), self.assertRaises(tracer.InvalidArgumentError):
                 Wanted.of(wrong)
-        for wrong in ("ftp://x", "file:///etc/passwd", "x"):
-            with self.assertRaises(tracer.InvalidArgumentError):
+        for wrong in ("ftp://x", "file:///etc/passwd", "x", "", "http://", "http:///hook", "https://:80/", "http://h:port/", "http://h:99999/",
+                      "http://h/a b", "http://h/a\nb", "http://h/ä", "http://[::1/", "http://a..b/", f"http://{'a' * 64}/"):
+            with self.subTest(webhook=wrong), self.assertRaises(tracer.InvalidArgumentError):
                 to_webhook(wrong)
+        for right in ("http://h", "https://h:8443/hook?a=b", "http://[::1]:80/", "http://127.0.0.1/a%20b"):
+            to_webhook(right)
 
     def test_findings_and_runs(self):
         source = pipeline()
@@ -159,6 +163,23 @@ class Delivering(TempDir):
             deliverer.add(message("b"))
             deliverer.deliver()
             self.assertEqual(([each["text"] for each in hook.delivered], deliverer.lost), (["text of b"], 1))
+
+    def test_what_speaks_no_http_is_tried_again(self):
+        for answer in (b"SSH-2.0-OpenSSH_9.2\r\n", b"\x15\x03\x01\x00\x02\x02\x16", b"HTTP/1.1 200 " + b"x" * 70_000, b""):
+            with self.subTest(answer=answer[:20]), socket.create_server(("127.0.0.1", 0)) as server:
+                def once(server=server, answer=answer):
+                    peer, _ = server.accept()
+                    with peer:
+                        peer.recv(65536)
+                        peer.sendall(answer)
+
+                thread = threading.Thread(target=once)
+                thread.start()
+                deliverer = self.deliverer(to_webhook(f"http://127.0.0.1:{server.getsockname()[1]}/"))
+                deliverer.add(message())
+                deliverer.deliver()
+                thread.join()
+                self.assertEqual((deliverer.waiting, deliverer.lost), (1, 0))
 
     def test_a_restart_repeats_nothing(self):
         path = str(self.folder / "sent.json")

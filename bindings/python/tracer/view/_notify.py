@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import tempfile
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -182,10 +184,22 @@ class Refused(Exception):
     """Trying again is of no use."""
 
 
+def _check_address(url: str) -> None:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        request = urllib.request.Request(url)
+        # Nothing is connected to by this.
+        http.client.HTTPConnection(request.host).putrequest("POST", request.selector)
+        if parts.scheme in ("http", "https") and parts.port != 0 and (parts.hostname or "").encode("idna"):
+            return
+    except (http.client.InvalidURL, ValueError):
+        pass
+    raise InvalidArgumentError(f"--webhook {visible(url)} is no address", "write it as https://…")
+
+
 def to_webhook(url: str) -> Callable[[Message], None]:
     """Posts JSON. Raises OSError if that is worth another try, Refused if not."""
-    if not url.startswith(("http://", "https://")):
-        raise InvalidArgumentError(f"--webhook {url} is no address", "write it as https://…")
+    _check_address(url)
     opener = urllib.request.build_opener(_NoRedirects())
 
     def send(message: Message) -> None:
@@ -198,6 +212,8 @@ def to_webhook(url: str) -> Callable[[Message], None]:
                 if error.code < 500 and error.code not in _LATER:
                     raise Refused(f"{error.code} {error.reason}") from None
                 raise OSError(f"{error.code} {error.reason}") from None
+        except http.client.HTTPException as error:
+            raise OSError(f"the webhook's answer is no HTTP: {visible(repr(error))}") from None
 
     return send
 
