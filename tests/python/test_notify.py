@@ -181,6 +181,27 @@ class Delivering(TempDir):
                 thread.join()
                 self.assertEqual((deliverer.waiting, deliverer.lost), (1, 0))
 
+    def test_a_queue_does_not_keep_it_from_stopping(self):
+        got, stop = [], threading.Event()
+
+        def send(one):
+            got.append(one.key)
+            if len(got) == 3:
+                stop.set()
+
+        deliverer = self.deliverer(send)
+        for number in range(250):
+            deliverer.add(message(str(number)))
+        deliverer.deliver(stop)
+        self.assertEqual((len(got), deliverer.waiting), (3, 247))
+        stop.clear()
+        # New messages are looked for between times.
+        self.assertTrue(deliverer.deliver(stop))
+        self.assertEqual(deliverer.waiting, 147)
+        self.assertTrue(deliverer.deliver(stop))
+        self.assertFalse(deliverer.deliver(stop))
+        self.assertEqual(got, [str(number) for number in range(250)])
+
     def test_a_restart_repeats_nothing(self):
         path = str(self.folder / "sent.json")
         got = self.folder / "got"
@@ -233,6 +254,18 @@ class Commands(TempDir):
         self.addCleanup(hook.close)
         self.notify("--on", "error,run-end", "--webhook", hook.url, FAILURES)
         self.assertEqual(sorted(each["finding"]["text"] for each in hook.delivered if each["event"] == "finding"), expected)
+
+    def test_sigterm_stops_a_delivery(self):
+        done = self.folder / "done"
+        script = self.folder / "slow"
+        script.write_text(f"#!/bin/sh\necho x >> {done}\nsleep 0.5\n")
+        script.chmod(0o755)
+        process = subprocess.Popen([*NOTIFY, "--on", "error,warning,finding=first_failure,run-end", FAILURES, "--", str(script)], stderr=subprocess.DEVNULL)
+        self.addCleanup(process.kill)
+        wait_until(done.exists, "the first message")
+        process.terminate()
+        self.assertEqual(process.wait(DEADLINE_SECONDS), 1)
+        self.assertLessEqual(len(done.read_text().split()), 2)
 
     def test_mistakes(self):
         for words in (("--on", "error"), ("--on", "error", "--webhook", "http://x", "--", "cat"), ("--on", "x", "--", "cat"),

@@ -35,6 +35,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 300.0
 _LONGEST_TRY_S = 24 * 3600.0
 _MOST_WAITING = 1000
 _MOST_SENT = 10_000
+_MOST_AT_ONCE = 100
 # Answers of a webhook after which it is tried again.
 _LATER = (408, 425, 429)
 _IDLE_CPU_SHARE = 0.05
@@ -258,9 +259,11 @@ class Deliverer:
         self.lost += 1
         print(f"tracer: a message was not delivered: {why}: {visible(message.content['text'])}", file=sys.stderr)
 
-    def deliver(self) -> None:
-        """Those whose time has come."""
-        while self._waiting and self._now() >= self._next:
+    def deliver(self, stop: threading.Event | None = None) -> bool:
+        """Those whose time has come, some of them, until it is stopped. True: there are more."""
+        for _ in range(_MOST_AT_ONCE):
+            if not self._is_time() or (stop is not None and stop.is_set()):
+                break
             message, since = self._waiting[0]
             try:
                 self._send(message)
@@ -275,11 +278,15 @@ class Deliverer:
                     print(f"tracer: {error}; it is tried again", file=sys.stderr)
                 self._next = self._now() + self._pause_s
                 self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
-                return
+                return False
             self._pause_s = _FIRST_PAUSE_S
             self._waiting.popleft()
             self._keys.discard(message.key)
             self._sent.add(message.key)
+        return self._is_time()
+
+    def _is_time(self) -> bool:
+        return bool(self._waiting) and self._now() >= self._next
 
     @property
     def waiting(self) -> int:
@@ -299,10 +306,10 @@ def follow(view: View, host: str, wanted: Wanted, deliverer: Deliverer, sent: Se
                 deliverer.add(message)
         if idle is not None and view.problem is None and (found := idle.look(view, host)) is not None:
             deliverer.add(found)
-        deliverer.deliver()
+        more = deliverer.deliver(stop)
         if has_ended is not None and not changed and not deliverer.waiting and has_ended():
             return
-        if stop.wait(0 if changed and has_ended is not None else _LOOK_S):
+        if stop.wait(0 if more or (changed and has_ended is not None) else _LOOK_S):
             return
         changed = view.refresh()
 
