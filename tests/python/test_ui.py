@@ -317,6 +317,23 @@ class Answers(unittest.TestCase):
         self.asked.answer("why", "20")
         self.assertEqual(list(self.asked._kept), [("why", "20")])
 
+    def test_what_fails_is_kept_no_longer(self):
+        from tracer import ServiceError
+        from tracer.view._asked import Asked
+
+        def fail(*asked):
+            self.read(*asked)
+            raise ServiceError("no", "later")
+
+        asked = Asked(fail)
+        for key in range(20):
+            wait_until(lambda: not asked._reading.locked(), "the answer before")
+            self.assertIsNone(asked.soon("why", str(key)))
+            self.assertIsNone(asked.soon("why", str(key)))
+        wait_until(lambda: not asked._reading.locked(), "the last answer")
+        self.assertEqual(self.reads, [("why", str(key)) for key in range(20)])
+        self.assertEqual(len(asked._kept), 8)
+
     def test_a_view_does_not_wait(self):
         from tracer.view._asked import Asked
 
