@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -212,6 +213,31 @@ class Rows(unittest.TestCase):
         self.assertEqual(self.names(view, filter="failed"), ["main.nf amber", "ALIGN", "ALIGN (S1)"])
         self.assertEqual(self.names(view, filter="nothing like it"), [])
 
+    def test_tasks_of_no_run(self):
+        def alone(identity, name, **more):
+            task = task_of(identity, name, "st", **more)
+            return {key: value for key, value in task.items() if key not in ("in", "run_key")}
+
+        first, second = alone("11", "nap"), alone("12", "nod")
+        del second["step"]
+        view = view_of(Fixed((), (), [first, second]))
+        self.assertEqual([(node.depth, node.row["name"]) for node in nodes_of(view, Choices())], [(0, "st"), (1, "nap"), (0, "nod")])
+        self.assertEqual(self.names(view, sort="elapsed"), ["st", "nap", "nod"])
+        self.assertEqual(self.names(view, filter="nap"), ["st", "nap"])
+        self.assertEqual(self.names(view, filter="nod"), ["nod"])
+        lines = shown(view)
+        self.assertIn("2 tasks, none of which is running", lines[1])
+        self.assertRegex("\n".join(lines), r"▾ st +1/1 .*\n.* nap +✓ done +90\.0 s")
+        shown(view, choices=Choices(panel="why", cursor=nodes_of(view, Choices())[0].id))
+        for tasks, text in (([first], "1 task, which is not running"), ([alone("13", "x", state="running")], "1 task, which is running"),
+                            ([first, alone("13", "x", state="running")], "1 of 2 tasks is running")):
+            self.assertIn(text, shown(view_of(Fixed((), (), tasks)))[1])
+
+    def test_tasks_of_a_step_without_a_row_are_below_their_run(self):
+        view = view_of(Fixed([run_of()], [step_of("1", "A")], [task_of("11", "a", "A"), task_of("12", "b", "B")]))
+        self.assertEqual(self.names(view), ["main.nf amber", "A", "a", "B", "b"])
+        self.assertEqual(self.names(view_of(Fixed([run_of()], (), [task_of("12", "b", "B")]))), ["main.nf amber", "B", "b"])
+
     def test_sorting(self):
         tasks = [task_of("11", "b", "A", wall_ns=5 * S), task_of("12", "a", "A", wall_ns=9 * S), task_of("13", "c", "A", wall_ns=7 * S)]
         view = view_of(Fixed([run_of()], [step_of("1", "A")], tasks))
@@ -281,6 +307,16 @@ class OfRecordings(TestCase):
         lines = [text_of(line) for line in frame.lines]
         head = next(number for number, line in enumerate(lines) if "elapsed" in line and "memory" in line)
         return lines[head + 1:]
+
+    @needs_tracing
+    def test_tasks_of_no_run_have_rows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "l.tracer")
+            with tracer.session(record=path) as session:
+                session.run(["true"], task="nap", step="st", sample="S1")
+            view = View(tracer.read(path), fields=FIELDS)
+            view.refresh()
+        self.assertEqual([node.row["name"] for node in nodes_of(view, Choices())], ["st", "nap"])
 
     def test_texts_are_those_of_tracerd(self):
         recording = tracer.read(RECORDINGS / "nextflow-24.tracer")

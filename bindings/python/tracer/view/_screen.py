@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from .. import _core
 from ._details import lines_about_findings, lines_about_row
 from ._lines import STYLE_OF_SEVERITY, STYLE_OF_STATUS, Line, fit, fitted
-from ._model import OVER, Row, View
+from ._model import OVER, Index, Row, View
 from ._rows import SORTS, WIDE, Choices, Node, columns_of, head_line, name_of, nodes_of, row_line
 from ._texts import LETTERS, Signs, causes_text, clean, figure_text, letters_of, wall_text
 
@@ -95,6 +95,16 @@ def _title(view: View, about: About, choices: Choices, width: int) -> Line:
             (end, "red" if view.problem else "yellow" if choices.paused or whole != "complete" else "")]
 
 
+def _tasks_text(index: Index) -> str:
+    """Of tasks that are in no run."""
+    count, living = sum(index.tasks.values()), index.tasks["running"] + index.tasks["stalled"]
+    if count == 1:
+        return f"1 task, which is {'' if living else 'not '}running"
+    if not living:
+        return f"{count} tasks, none of which is running"
+    return f"{living} of {count} tasks {'is' if living == 1 else 'are'} running"
+
+
 def _headline(view: View, about: About) -> tuple[str, str]:
     signs, runs = about.signs, view.index.runs
     if view.problem is not None:
@@ -106,6 +116,8 @@ def _headline(view: View, about: About) -> tuple[str, str]:
         return "looking for what runs", "dim"
     if not runs and not view.index.tasks:
         return "nothing has run yet: runs, steps and tasks appear here as they begin", ""
+    if not runs:
+        return _tasks_text(view.index), "bold"
     living = [each for each in runs if each.get("state") == "running"]
     if len(runs) != 1 and not living:
         return f"{len(runs)} runs, none of which is running", "bold"
