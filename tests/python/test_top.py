@@ -175,6 +175,7 @@ class Screens(unittest.TestCase):
     def test_losses_are_in_the_title(self):
         self.assertIn("lost: 12", shown(view_of(Fixed([run_of()], lost={"ring_full": 12})))[0])
         self.assertIn("3 rows left out", shown(view_of(Fixed([run_of()], dropped=3)))[0])
+        self.assertRegex(shown(view_of(Fixed([run_of()])), damage="cut off")[0], "live   cut off$")
 
     def test_why(self):
         view = view_of(pipeline())
@@ -516,6 +517,20 @@ class Commands(TempDir):
     def test_of_a_recording(self):
         status, written = in_terminal([*TOP, str(RECORDINGS / "nextflow-24.tracer")], ["q"], (120, 36), until="QC:ALIGN")
         self.assertEqual(status, 0, written[-2000:])
+
+    def test_a_recording_that_is_cut_off_or_damaged_is_not_complete(self):
+        whole = (RECORDINGS / "nextflow-24.tracer").read_bytes()
+        at = len(whole) // 2
+        for name, content in (("cut off", whole[:at]), ("damaged", whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1:])):
+            with self.subTest(name):
+                path = self.folder / "part.tracer"
+                path.write_bytes(content)
+                status, written = in_terminal([*TOP, str(path)], ["q"], (120, 36), until="lower bounds")
+                self.assertEqual(status, 0, written[-2000:])
+                self.assertNotIn("complete", written)
+                self.assertRegex(written, f"recording   {name}")
+                self.assertIn(f"{name}: figures are lower bounds. ", written)
+                self.assertIn("damaged or cut off; everything else was read", written)
 
     def test_no_color(self):
         _, written = in_terminal([*TOP, str(RECORDINGS / "nextflow-24.tracer")], ["q"], (120, 36), {"NO_COLOR": "1"}, "QC:ALIGN")

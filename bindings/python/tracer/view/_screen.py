@@ -78,6 +78,8 @@ class About:
     status: str = ""
     """Of a command that was given: its last line of output."""
     expected_end: str = ""
+    damage: str = ""
+    """Of a recording: "cut off" or "damaged"."""
     paths: Mapping[str, Row] = field(default_factory=dict)
     """Critical paths, by the key of their run."""
 
@@ -87,7 +89,7 @@ def _title(view: View, about: About, choices: Choices, width: int) -> Line:
     name = clean(runs[0]["name"], signs) if len(runs) == 1 else f"{len(runs)} runs" if runs else ""
     lost = view.index.counts.get("lost", {})
     dropped = view.index.counts.get("dropped", 0) + view.index.left_out
-    whole = ("complete" if not lost and not dropped else
+    whole = (about.damage or "complete" if not lost and not dropped else
              f"lost: {sum(lost.values())}" if lost else f"{dropped} rows left out")
     state = "no answer" if view.problem else "paused" if choices.paused else about.source
     end = f"{state} {about.now}".rstrip() + f"   {whole}"
