@@ -15,6 +15,7 @@
 
 #include "base/number.hpp"
 #include "command_line/command_help.hpp"
+#include "command_line/nearest_name.hpp"
 
 namespace tracerd {
 namespace {
@@ -321,6 +322,19 @@ constexpr const char* kNoCommand =
     "a command is missing: run, watch, task, runs, report, why, log, compare, history, files, lineage, dump, export, "
     "explain, serve, status, check or setup";
 
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& sub) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : sub.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
 /// What CLI11 found wrong, in words of ours.
 [[noreturn]] void refuse(const CLI::ParseError& error, const CLI::App* sub) {
   const std::string topic = sub == nullptr ? "" : sub->get_name();
@@ -331,7 +345,8 @@ constexpr const char* kNoCommand =
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && sub != nullptr) {
     const std::vector<std::string> extras = sub->remaining();
     const std::string word = extras.empty() ? "" : extras.front();
-    wrong(word.starts_with('-') ? fmt::format("unknown option {}", word) : fmt::format("unexpected word '{}'", word),
+    wrong(word.starts_with('-') ? fmt::format("unknown option {}{}", word, did_you_mean(word, options_of(*sub)))
+                                : fmt::format("unexpected word '{}'", word),
           topic);
   }
   wrong(sub == nullptr ? kNoCommand : error.what(), topic);
@@ -348,7 +363,10 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
   if (words.front() == "help") words.front() = "--help";
   const CLI::App* sub = find_subcommand(app, words.front());
   if (sub == nullptr && app.get_option_no_throw(words.front()) == nullptr)
-    wrong(fmt::format("there is no {} '{}'", words.front().starts_with('-') ? "option" : "command", words.front()), "");
+    wrong(words.front().starts_with('-')
+              ? fmt::format("there is no option '{}'", words.front())
+              : fmt::format("there is no command '{}'{}", words.front(), did_you_mean(words.front(), commands_of(app))),
+          "");
   std::vector<std::string> command_words;
   const std::vector<std::string> given = words;
   const bool runs = sub != nullptr && (sub->get_name() == "run" || sub->get_name() == "task");

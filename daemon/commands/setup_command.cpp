@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,7 @@ constexpr const char* kUnit = "/etc/systemd/system/tracerd.service";
 constexpr const char* kPackagedUnits[] = {"/usr/lib/systemd/system/tracerd.service",
                                           "/lib/systemd/system/tracerd.service"};
 constexpr const char* kPackaged = "/usr/bin/tracerd";
+constexpr const char* kMade = "/usr/local/share/tracer/set-up";
 
 /// A command, or a file that is written.
 struct Step {
@@ -73,54 +75,107 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-/// The program that is set up: the package's own, or a copy that no upgrade of a user's environment replaces.
-void add_copy(Plan& plan) {
-  if (own_path() == kCopyWithRights) return;
-  // Replaced as a whole: one that runs goes on with the old one.
-  const std::string fresh = std::string(kCopyWithRights) + ".new";
-  plan.steps.push_back({{"install", "-D", "-m", "755", own_path(), fresh}});
-  plan.steps.push_back({{"mv", "-f", fresh, kCopyWithRights}});
+/// What an earlier setup has made, which is all that --undo removes: "copy", "unit", "group", "rights", "service".
+std::set<std::string> made_before() {
+  std::set<std::string> made;
+  std::ifstream file(kMade);
+  for (std::string line; std::getline(file, line);) made.insert(line);
+  return made;
 }
 
-Plan plan_of_service() {
-  Plan plan;
-  if (!is_of_package()) {
-    add_copy(plan);
-    plan.steps.push_back({{kUnit}, replaced(std::string(packaged_file("unit")), kPackaged, kCopyWithRights)});
-    plan.steps.push_back({{"systemctl", "daemon-reload"}});
+bool has_group() {
+  std::ifstream file("/etc/group");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(std::string(kGroup) + ':')) return true;
+  return false;
+}
+
+[[noreturn]] void fail(int error_number, std::string what, std::string fix) {
+  throw tracer::Error({tracer::ErrorCode::kPermission, error_number, std::move(what), std::move(fix), {}});
+}
+
+/// The steps of a setup, and what they make.
+class Setup {
+ public:
+  Plan by_service() {
+    if (!is_of_package()) {
+      add_copy();
+      plan_.steps.push_back({{kUnit}, replaced(std::string(packaged_file("unit")), kPackaged, kCopyWithRights)});
+      plan_.steps.push_back({{"systemctl", "daemon-reload"}});
+      made_.insert("unit");
+    }
+    plan_.steps.push_back({{"systemctl", "enable", "--now", "tracerd.service"}});
+    // One that ran is the old one.
+    if (!is_of_package()) plan_.steps.push_back({{"systemctl", "restart", "tracerd.service"}});
+    made_.insert("service");
+    plan_.after = "Every user of this host can now trace their own processes: tracerd run COMMAND";
+    return with_record();
   }
-  plan.steps.push_back({{"systemctl", "enable", "--now", "tracerd.service"}});
-  // One that ran is the old one.
-  if (!is_of_package()) plan.steps.push_back({{"systemctl", "restart", "tracerd.service"}});
-  plan.after = "Every user of this host can now trace their own processes: tracerd run COMMAND";
-  return plan;
-}
 
-Plan plan_of_capabilities(const std::optional<std::string>& user) {
-  Plan plan;
-  add_copy(plan);
-  plan.steps.push_back({{"groupadd", "--system", "--force", kGroup}});
-  if (user) plan.steps.push_back({{"usermod", "--append", "--groups", kGroup, *user}});
-  plan.steps.push_back({{"chgrp", kGroup, kCopyWithRights}});
-  plan.steps.push_back({{"chmod", "750", kCopyWithRights}});
-  // Last: chgrp takes capabilities away.
-  plan.steps.push_back({{"setcap", "cap_bpf,cap_perfmon+ep", kCopyWithRights}});
-  plan.after = fmt::format(
-      "Members of the group {} can now trace their own processes: tracerd run COMMAND\n"
-      "A member is who logs in from now on; in this shell, first: newgrp {}",
-      kGroup, kGroup);
-  return plan;
-}
+  Plan by_capabilities(const std::optional<std::string>& user) {
+    add_copy();
+    if (!has_group()) made_.insert("group");
+    plan_.steps.push_back({{"groupadd", "--system", "--force", kGroup}});
+    if (user) plan_.steps.push_back({{"usermod", "--append", "--groups", kGroup, *user}});
+    plan_.steps.push_back({{"chgrp", kGroup, kCopyWithRights}});
+    plan_.steps.push_back({{"chmod", "750", kCopyWithRights}});
+    // Last: chgrp takes capabilities away.
+    plan_.steps.push_back({{"setcap", "cap_bpf,cap_perfmon+ep", kCopyWithRights}});
+    made_.insert("rights");
+    plan_.after = fmt::format(
+        "Members of the group {} can now trace their own processes: tracerd run COMMAND\n"
+        "A member is who logs in from now on; in this shell, first: newgrp {}",
+        kGroup, kGroup);
+    return with_record();
+  }
+
+ private:
+  /// The program that is set up: one that was installed there, or a copy that no upgrade of a user's environment
+  /// replaces.
+  void add_copy() {
+    if (own_path() == kCopyWithRights) return;
+    if (exists(kCopyWithRights) && !made_.contains("copy"))
+      fail(0, fmt::format("there is a {} that this did not make", kCopyWithRights),
+           fmt::format("set that one up: {} setup", kCopyWithRights));
+    // Replaced as a whole: one that runs goes on with the old one.
+    const std::string fresh = std::string(kCopyWithRights) + ".new";
+    plan_.steps.push_back({{"install", "-D", "-m", "755", own_path(), fresh}});
+    plan_.steps.push_back({{"mv", "-f", fresh, kCopyWithRights}});
+    made_.insert("copy");
+  }
+
+  Plan with_record() {
+    std::string lines;
+    for (const std::string& each : made_) lines += each + '\n';
+    // Before the first change, so that all of them can be undone.
+    plan_.steps.insert(plan_.steps.begin(),
+                       {Step{{"mkdir", "-p", std::filesystem::path(kMade).parent_path()}}, Step{{kMade}, lines}});
+    return std::move(plan_);
+  }
+
+  Plan plan_;
+  std::set<std::string> made_ = made_before();
+};
 
 Plan plan_of_undo() {
   Plan plan;
-  if (has_systemd()) plan.steps.push_back({{"systemctl", "disable", "--now", "tracerd.service"}, {}, true});
-  if (exists(kUnit)) {
+  const std::set<std::string> made = made_before();
+  if (made.empty())
+    fail(0, "nothing is there that 'tracerd setup' has made",
+         "what a package or install.sh has installed, that removes");
+  if (made.contains("service")) plan.steps.push_back({{"systemctl", "disable", "--now", "tracerd.service"}, {}, true});
+  if (made.contains("unit")) {
     plan.steps.push_back({{"rm", "-f", kUnit}});
     plan.steps.push_back({{"systemctl", "daemon-reload"}, {}, true});
   }
-  if (exists(kCopyWithRights)) plan.steps.push_back({{"rm", "-f", kCopyWithRights}});
-  plan.steps.push_back({{"groupdel", kGroup}, {}, true});
+  if (made.contains("copy")) {
+    plan.steps.push_back({{"rm", "-f", kCopyWithRights}});
+  } else if (made.contains("rights")) {
+    plan.steps.push_back({{"setcap", "-r", kCopyWithRights}, {}, true});
+    plan.steps.push_back({{"chmod", "755", kCopyWithRights}, {}, true});
+  }
+  if (made.contains("group")) plan.steps.push_back({{"groupdel", kGroup}, {}, true});
+  plan.steps.push_back({{"rm", "-f", kMade}});
   plan.after = "Configuration and recordings stay: /etc/tracer, /var/lib/tracer";
   return plan;
 }
@@ -130,10 +185,6 @@ std::string line_of(const Step& step) {
   std::string line = "+";
   for (const std::string& word : step.words) line += ' ' + printable(word);
   return line + '\n';
-}
-
-[[noreturn]] void fail(int error_number, std::string what, std::string fix) {
-  throw tracer::Error({tracer::ErrorCode::kPermission, error_number, std::move(what), std::move(fix), {}});
 }
 
 /// The status that it left; 127: it does not exist.
@@ -227,8 +278,8 @@ std::optional<std::string> calling_user() {
 int setup_command(const Options& options) {
   const bool by_service = has_systemd() && !options.capabilities;
   const bool is_root = ::geteuid() == 0;
-  const auto user = is_root ? calling_user() : std::optional<std::string>();
-  const Plan plan = options.undo ? plan_of_undo() : by_service ? plan_of_service() : plan_of_capabilities(user);
+  const auto user = is_root ? calling_user() : std::optional(tracer::find_user(std::to_string(::getuid())).name);
+  const Plan plan = options.undo ? plan_of_undo() : by_service ? Setup().by_service() : Setup().by_capabilities(user);
   if (options.dry_run) {
     for (const Step& step : plan.steps) fmt::print("{}", line_of(step));
     return 0;

@@ -12,6 +12,7 @@
 #include <tracer/error.hpp>
 #include <tracer/source.hpp>
 #include <tracer/tier.hpp>
+#include <tracer/version.hpp>
 
 namespace tracerd {
 namespace {
@@ -50,6 +51,8 @@ std::optional<std::string> version_of_copy() {
 void become_copy_with_rights(char** argv) {
   if (::geteuid() == 0 || !is_to_be_trusted() || ::access(kCopyWithRights, X_OK) != 0 || is_this_one()) return;
   if (tracer::check().usable()) return;
+  // Another version would take other words for what was asked: 'tracerd check' says so.
+  if (version_of_copy() != TRACER_VERSION) return;
   ::execv(kCopyWithRights, argv);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/state_row.hpp"
 
+#include <algorithm>
 #include <functional>
 
 #include <fmt/format.h>
@@ -67,6 +68,14 @@ std::vector<StateRow*> TasksBelow::all() const {
   std::vector<StateRow*> tasks(open_.begin(), open_.end());
   tasks.insert(tasks.end(), over_.begin(), over_.end());
   return tasks;
+}
+
+bool has_ended(const StateRow& row) {
+  if (row.level != SummaryLevel::kRun) return row.finished;
+  const auto lives = [](const StateRow& one) { return !one.living.empty() || !one.folded.empty(); };
+  const auto& open = row.tasks->open();
+  if (row.finished) return std::none_of(open.begin(), open.end(), [&](const StateRow* task) { return lives(*task); });
+  return !row.scope->started && !lives(row) && open.empty() && !row.awaited && row.sums.row.submitted.state.empty();
 }
 
 }  // namespace tracer::internal

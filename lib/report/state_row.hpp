@@ -86,6 +86,10 @@ struct StateRow {
 /// For as long as it is there.
 std::string id_of(const StateRow& row);
 
+/// A task that has finished; a run that has, and none of whose tasks lives; a run of labels alone, in which nothing
+/// lives or waits.
+bool has_ended(const StateRow& row);
+
 /// Of several tasks, of which some may be unknown.
 inline std::optional<PeakBounds> larger(const std::optional<PeakBounds>& known, const PeakBounds& peak) {
   return known ? larger_of(*known, peak) : peak;

@@ -21,7 +21,9 @@ void refuse_start(const std::string& name, int error_number) {
       {ErrorCode::kCommandNotFound,
        error_number,
        name + ": command not found",
-       under_sudo && name.find('/') == std::string::npos
+       name.find_first_of(" |&;<>") != std::string::npos
+           ? "no shell reads the command: tracerd run -- bash -c 'COMMAND'"
+       : under_sudo && name.find('/') == std::string::npos
            ? "check its spelling; sudo does not pass on your PATH: use sudo env \"PATH=$PATH\" tracerd run ..., "
              "or, once, 'tracerd setup', and no sudo from then on"
            : "check its spelling and PATH; for a script, check that its interpreter exists",

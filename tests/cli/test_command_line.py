@@ -20,6 +20,13 @@ class CommandLine(support.TestCase):
     def test_an_unknown_command(self):
         self.usage_error("frobnicate")
 
+    def test_typing_mistakes(self):
+        for words, meant in ((["rnu", "true"], "run"), (["reprot"], "report"), (["statuss"], "status"), (["run", "--recrod", "x", "true"], "--record"),
+                             (["report", "--jsno"], "--json")):
+            self.assertIn(f"; did you mean '{meant}'?", self.tracerd(*words).stderr)
+        for words in (["frobnicate"], ["x"], ["x" * 5000], ["run", "--bogus", "true"]):
+            self.assertNotIn("did you mean", self.tracerd(*words).stderr)
+
     def test_run_without_a_command(self):
         self.usage_error("run")
         self.usage_error("run", "--")

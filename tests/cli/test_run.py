@@ -44,6 +44,12 @@ class ExitStatus(support.TestCase):
             self.assertNotIn("sudo", self.tracerd("run", "--", "/no/such/program", env=environment).stderr)
         self.assertNotIn("sudo", self.tracerd("run", "--", "no-such-program-anywhere").stderr)
 
+    def test_a_line_for_a_shell(self):
+        for line in ("ls -l | wc", "ls -l", "true;false"):
+            result = self.tracerd("run", line)
+            self.assert_fails(result, 127, "TRC120")
+            self.assertIn("tracerd run -- bash -c 'COMMAND'", result.stderr)
+
     def test_a_command_that_is_not_executable(self):
         path = self.path("plain")
         with open(path, "w", encoding="ascii"):

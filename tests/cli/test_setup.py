@@ -95,12 +95,24 @@ class Setup(support.TestCase):
         self.assertIn("no group\n", done.stdout)
         self.assertEqual(done.stderr.count("No such file"), 2, done.stderr)
 
+    def test_what_it_did_not_make_stays(self):
+        done = self.on_host("""
+            groupadd tracers; printf '#!/bin/sh\\n' > /usr/local/bin/tracerd; chmod 755 /usr/local/bin/tracerd
+            ./tracerd setup; ./tracerd setup --undo
+            cp tracerd /usr/local/bin/tracerd; /usr/local/bin/tracerd setup > /dev/null; /usr/local/bin/tracerd setup --undo > /dev/null
+            getcap /usr/local/bin/tracerd; stat -c '%a' /usr/local/bin/tracerd; getent group tracers
+        """)
+        self.assertIn("there is a /usr/local/bin/tracerd that this did not make", done.stderr)
+        self.assertIn("nothing is there that 'tracerd setup' has made", done.stderr)
+        self.assertRegex(done.stdout, r"\A755\ntracers:")
+
     def test_a_dry_run_changes_nothing(self):
         done = self.on_host("""
-            ./tracerd setup --dry-run; user ./tracerd setup --dry-run --undo
+            user ./tracerd setup --dry-run; user ./tracerd setup --dry-run --undo
             ls /usr/local/bin; getent group tracers || echo "no group"
         """)
         self.assertIn("+ setcap cap_bpf,cap_perfmon+ep /usr/local/bin/tracerd\n", done.stdout)
+        self.assertIn(f"+ usermod --append --groups tracers {USER}\n", done.stdout)
         self.assertTrue(done.stdout.endswith("\nno group\n"), done.stdout)
 
     def test_without_sudo_it_says_what_to_ask_for(self):
@@ -119,6 +131,15 @@ class Setup(support.TestCase):
             ./tracerd check
         """)
         self.assertRegex(done.stdout, r"absent  copy with rights at /usr/local/bin/tracerd: .*\n +it is 0\.0\.7, this is \d.*\n +fix: tracerd setup\n")
+
+    def test_a_copy_of_another_version_is_not_run(self):
+        done = self.on_host("""
+            printf '#!/bin/sh\\n[ "$1" != --version ] && echo planted || echo tracerd 0.0.7\\n' > /usr/local/bin/tracerd
+            chmod 755 /usr/local/bin/tracerd; setcap cap_bpf,cap_perfmon+ep /usr/local/bin/tracerd
+            user ./tracerd run -- true
+        """)
+        self.assertIn("polls /proc", done.stderr)
+        self.assertNotIn("planted", done.stdout)
 
     def test_a_copy_that_others_may_write_is_not_run(self):
         done = self.on_host("""

@@ -4,11 +4,13 @@
 import http.server
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
 import unittest
+import unittest.mock
 
 import tracer
 from recordings import DEADLINE_SECONDS
@@ -69,9 +71,12 @@ class What(unittest.TestCase):
         for wrong in ("", ",", "errors", "finding=", "finding", "run", "error,idel"):
             with self.subTest(on=wrong), self.assertRaises(tracer.InvalidArgumentError):
                 Wanted.of(wrong)
-        for wrong in ("ftp://x", "file:///etc/passwd", "x"):
-            with self.assertRaises(tracer.InvalidArgumentError):
+        for wrong in ("ftp://x", "file:///etc/passwd", "x", "", "http://", "http:///hook", "https://:80/", "http://h:port/", "http://h:99999/",
+                      "http://h/a b", "http://h/a\nb", "http://h/ä", "http://[::1/", "http://a..b/", f"http://{'a' * 64}/"):
+            with self.subTest(webhook=wrong), self.assertRaises(tracer.InvalidArgumentError):
                 to_webhook(wrong)
+        for right in ("http://h", "https://h:8443/hook?a=b", "http://[::1]:80/", "http://127.0.0.1/a%20b"):
+            to_webhook(right)
 
     def test_findings_and_runs(self):
         source = pipeline()
@@ -111,6 +116,107 @@ class What(unittest.TestCase):
         self.assertEqual(one.content["text"], f"node1 has worked for nobody since {when}, 4.10 USD an hour")
         self.assertEqual((one.content["since_unix_s"], one.content["usd_per_hour"]), (int(since), "4.10"))
         self.assertEqual(look(nothing, 0, 100).key, one.key)  # Not said again.
+
+
+class Idling(TempDir):
+    """Of a host with one CPU, which is looked at every 2 s."""
+
+    def setUp(self):
+        super().setUp()
+        self.busy_s, self.now = 0.0, 1_000_000.0
+        self.path = str(self.folder / "sent.json")
+        self.nothing, self.living = view_of(Fixed()), view_of(pipeline())
+        self.begin()
+
+    def begin(self, after_s=3600):
+        self.sent = Sent(self.path)
+        self.idle = Idle(after_s, None, lambda: (int(100 * self.busy_s), int(100 * self.now)), lambda: self.now, self.sent)
+
+    def pass_(self, minutes, busy=lambda number: 0.0, view=None):
+        """What is said in it, as follow() would have it sent."""
+        said = []
+        for number in range(30 * minutes):
+            self.now += 2
+            self.busy_s += 2 * busy(number)
+            one = self.idle.look(view or self.nothing, "h")
+            if one is not None and one.key not in self.sent:
+                self.sent.add(one.key)
+                said.append(one.content["since_unix_s"])
+        return said
+
+    def test_what_a_host_does_now_and_then_is_not_work(self):
+        since = int(self.now)
+        # All of its CPU for 2 s in a minute.
+        self.assertEqual(self.pass_(61, lambda number: number % 30 == 0), [since])
+        self.assertLessEqual(len(self.idle._looks), 12)
+
+    def test_what_goes_on_is_work(self):
+        self.assertEqual(self.pass_(180, lambda number: 0.06), [])
+        busy_until = self.now
+        (since,) = self.pass_(80)
+        self.assertTrue(busy_until <= since <= busy_until + 660)
+
+    def test_work_that_comes_in_bursts_is_work(self):
+        # A minute of every ten.
+        self.assertEqual(self.pass_(180, lambda number: number % 300 < 30), [])
+
+    def test_a_short_time_has_a_short_window(self):
+        since = int(self.now)
+        self.begin(60)
+        self.assertEqual(self.pass_(2), [since])
+        self.begin(60)
+        self.assertEqual(self.pass_(10, lambda number: 0.5), [])
+
+    def test_a_restart_neither_repeats_nor_changes_it(self):
+        since = int(self.now)
+        self.pass_(40)
+        self.begin()
+        self.assertEqual(self.pass_(21, lambda number: number < 5), [since])
+        for _ in range(3):
+            self.begin()
+            self.assertEqual(self.pass_(65), [])
+
+    def test_work_between_two_starts_ends_it(self):
+        self.pass_(65)
+        self.now += 3600
+        self.busy_s += 3000
+        self.begin()
+        again = self.now
+        (since,) = self.pass_(75)
+        self.assertTrue(again <= since <= again + 660)
+
+    def test_a_boot_ends_it(self):
+        self.pass_(30)
+        again, before = self.now, int(100 * self.now)
+        self.sent = Sent(self.path)
+        self.idle = Idle(3600, None, lambda: (0, int(100 * self.now) - before), lambda: self.now, self.sent)
+        self.assertEqual(self.pass_(61), [int(again)])
+
+    def test_what_lives_ends_it_also_in_the_file(self):
+        self.pass_(30)
+        self.assertIsNotNone(Sent(self.path).idle)
+        self.pass_(1, view=self.living)
+        self.assertIsNone(Sent(self.path).idle)
+        since = int(self.now)
+        self.begin()
+        self.assertEqual(self.pass_(61), [since])
+
+    def test_a_clock_that_is_set_back(self):
+        ticks = iter(range(0, 10**9, 200))
+        self.idle = Idle(3600, None, lambda: (0, next(ticks)), lambda: self.now, self.sent)
+        self.pass_(30)
+        self.now -= 86400
+        since = int(self.now)
+        (said,) = self.pass_(61)
+        self.assertAlmostEqual(said, since, delta=2)
+        self.assertLessEqual(len(self.idle._looks), 12)
+
+    def test_the_file_is_seldom_written(self):
+        with unittest.mock.patch.object(self.sent, "_write") as write:
+            self.pass_(60)
+            self.assertLessEqual(write.call_count, 7)
+            self.pass_(60, view=self.living)
+            self.assertLessEqual(write.call_count, 8)
 
 
 class Delivering(TempDir):
@@ -159,6 +265,44 @@ class Delivering(TempDir):
             deliverer.add(message("b"))
             deliverer.deliver()
             self.assertEqual(([each["text"] for each in hook.delivered], deliverer.lost), (["text of b"], 1))
+
+    def test_what_speaks_no_http_is_tried_again(self):
+        for answer in (b"SSH-2.0-OpenSSH_9.2\r\n", b"\x15\x03\x01\x00\x02\x02\x16", b"HTTP/1.1 200 " + b"x" * 70_000, b""):
+            with self.subTest(answer=answer[:20]), socket.create_server(("127.0.0.1", 0)) as server:
+                def once(server=server, answer=answer):
+                    peer, _ = server.accept()
+                    with peer:
+                        peer.recv(65536)
+                        peer.sendall(answer)
+
+                thread = threading.Thread(target=once)
+                thread.start()
+                deliverer = self.deliverer(to_webhook(f"http://127.0.0.1:{server.getsockname()[1]}/"))
+                deliverer.add(message())
+                deliverer.deliver()
+                thread.join()
+                self.assertEqual((deliverer.waiting, deliverer.lost), (1, 0))
+
+    def test_a_queue_does_not_keep_it_from_stopping(self):
+        got, stop = [], threading.Event()
+
+        def send(one):
+            got.append(one.key)
+            if len(got) == 3:
+                stop.set()
+
+        deliverer = self.deliverer(send)
+        for number in range(250):
+            deliverer.add(message(str(number)))
+        deliverer.deliver(stop)
+        self.assertEqual((len(got), deliverer.waiting), (3, 247))
+        stop.clear()
+        # New messages are looked for between times.
+        self.assertTrue(deliverer.deliver(stop))
+        self.assertEqual(deliverer.waiting, 147)
+        self.assertTrue(deliverer.deliver(stop))
+        self.assertFalse(deliverer.deliver(stop))
+        self.assertEqual(got, [str(number) for number in range(250)])
 
     def test_a_restart_repeats_nothing(self):
         path = str(self.folder / "sent.json")
@@ -212,6 +356,18 @@ class Commands(TempDir):
         self.addCleanup(hook.close)
         self.notify("--on", "error,run-end", "--webhook", hook.url, FAILURES)
         self.assertEqual(sorted(each["finding"]["text"] for each in hook.delivered if each["event"] == "finding"), expected)
+
+    def test_sigterm_stops_a_delivery(self):
+        done = self.folder / "done"
+        script = self.folder / "slow"
+        script.write_text(f"#!/bin/sh\necho x >> {done}\nsleep 0.5\n")
+        script.chmod(0o755)
+        process = subprocess.Popen([*NOTIFY, "--on", "error,warning,finding=first_failure,run-end", FAILURES, "--", str(script)], stderr=subprocess.DEVNULL)
+        self.addCleanup(process.kill)
+        wait_until(done.exists, "the first message")
+        process.terminate()
+        self.assertEqual(process.wait(DEADLINE_SECONDS), 1)
+        self.assertLessEqual(len(done.read_text().split()), 2)
 
     def test_mistakes(self):
         for words in (("--on", "error"), ("--on", "error", "--webhook", "http://x", "--", "cat"), ("--on", "x", "--", "cat"),

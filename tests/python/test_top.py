@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -174,6 +175,7 @@ class Screens(unittest.TestCase):
     def test_losses_are_in_the_title(self):
         self.assertIn("lost: 12", shown(view_of(Fixed([run_of()], lost={"ring_full": 12})))[0])
         self.assertIn("3 rows left out", shown(view_of(Fixed([run_of()], dropped=3)))[0])
+        self.assertRegex(shown(view_of(Fixed([run_of()])), damage="cut off")[0], "live   cut off$")
 
     def test_why(self):
         view = view_of(pipeline())
@@ -211,6 +213,31 @@ class Rows(unittest.TestCase):
         self.assertEqual(self.names(view, filter="s1"), ["main.nf amber", "ALIGN", "ALIGN (S1)", "SORT", "SORT (S1)"])
         self.assertEqual(self.names(view, filter="failed"), ["main.nf amber", "ALIGN", "ALIGN (S1)"])
         self.assertEqual(self.names(view, filter="nothing like it"), [])
+
+    def test_tasks_of_no_run(self):
+        def alone(identity, name, **more):
+            task = task_of(identity, name, "st", **more)
+            return {key: value for key, value in task.items() if key not in ("in", "run_key")}
+
+        first, second = alone("11", "nap"), alone("12", "nod")
+        del second["step"]
+        view = view_of(Fixed((), (), [first, second]))
+        self.assertEqual([(node.depth, node.row["name"]) for node in nodes_of(view, Choices())], [(0, "st"), (1, "nap"), (0, "nod")])
+        self.assertEqual(self.names(view, sort="elapsed"), ["st", "nap", "nod"])
+        self.assertEqual(self.names(view, filter="nap"), ["st", "nap"])
+        self.assertEqual(self.names(view, filter="nod"), ["nod"])
+        lines = shown(view)
+        self.assertIn("2 tasks, none of which is running", lines[1])
+        self.assertRegex("\n".join(lines), r"▾ st +1/1 .*\n.* nap +✓ done +90\.0 s")
+        shown(view, choices=Choices(panel="why", cursor=nodes_of(view, Choices())[0].id))
+        for tasks, text in (([first], "1 task, which is not running"), ([alone("13", "x", state="running")], "1 task, which is running"),
+                            ([first, alone("13", "x", state="running")], "1 of 2 tasks is running")):
+            self.assertIn(text, shown(view_of(Fixed((), (), tasks)))[1])
+
+    def test_tasks_of_a_step_without_a_row_are_below_their_run(self):
+        view = view_of(Fixed([run_of()], [step_of("1", "A")], [task_of("11", "a", "A"), task_of("12", "b", "B")]))
+        self.assertEqual(self.names(view), ["main.nf amber", "A", "a", "B", "b"])
+        self.assertEqual(self.names(view_of(Fixed([run_of()], (), [task_of("12", "b", "B")]))), ["main.nf amber", "B", "b"])
 
     def test_sorting(self):
         tasks = [task_of("11", "b", "A", wall_ns=5 * S), task_of("12", "a", "A", wall_ns=9 * S), task_of("13", "c", "A", wall_ns=7 * S)]
@@ -277,10 +304,25 @@ class OfRecordings(TestCase):
                         first = expected["time"][0]
                         self.assertIn(first["cause"], lines[node.id])
 
+    def test_runs_of_labels_alone_end(self):
+        view = View(tracer.read(RECORDINGS / "demo.tracer"))
+        view.refresh()
+        self.assertEqual([run["state"] for run in view.index.runs], ["finished"])
+
     def table_of(self, frame):
         lines = [text_of(line) for line in frame.lines]
         head = next(number for number, line in enumerate(lines) if "elapsed" in line and "memory" in line)
         return lines[head + 1:]
+
+    @needs_tracing
+    def test_tasks_of_no_run_have_rows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "l.tracer")
+            with tracer.session(record=path) as session:
+                session.run(["true"], task="nap", step="st", sample="S1")
+            view = View(tracer.read(path), fields=FIELDS)
+            view.refresh()
+        self.assertEqual([node.row["name"] for node in nodes_of(view, Choices())], ["st", "nap"])
 
     def test_texts_are_those_of_tracerd(self):
         recording = tracer.read(RECORDINGS / "nextflow-24.tracer")
@@ -480,6 +522,20 @@ class Commands(TempDir):
     def test_of_a_recording(self):
         status, written = in_terminal([*TOP, str(RECORDINGS / "nextflow-24.tracer")], ["q"], (120, 36), until="QC:ALIGN")
         self.assertEqual(status, 0, written[-2000:])
+
+    def test_a_recording_that_is_cut_off_or_damaged_is_not_complete(self):
+        whole = (RECORDINGS / "nextflow-24.tracer").read_bytes()
+        at = len(whole) // 2
+        for name, content in (("cut off", whole[:at]), ("damaged", whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1:])):
+            with self.subTest(name):
+                path = self.folder / "part.tracer"
+                path.write_bytes(content)
+                status, written = in_terminal([*TOP, str(path)], ["q"], (120, 36), until="lower bounds")
+                self.assertEqual(status, 0, written[-2000:])
+                self.assertNotIn("complete", written)
+                self.assertRegex(written, f"recording   {name}")
+                self.assertIn(f"{name}: figures are lower bounds. ", written)
+                self.assertIn("damaged or cut off; everything else was read", written)
 
     def test_no_color(self):
         _, written = in_terminal([*TOP, str(RECORDINGS / "nextflow-24.tracer")], ["q"], (120, 36), {"NO_COLOR": "1"}, "QC:ALIGN")

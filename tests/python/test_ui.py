@@ -317,6 +317,23 @@ class Answers(unittest.TestCase):
         self.asked.answer("why", "20")
         self.assertEqual(list(self.asked._kept), [("why", "20")])
 
+    def test_what_fails_is_kept_no_longer(self):
+        from tracer import ServiceError
+        from tracer.view._asked import Asked
+
+        def fail(*asked):
+            self.read(*asked)
+            raise ServiceError("no", "later")
+
+        asked = Asked(fail)
+        for key in range(20):
+            wait_until(lambda: not asked._reading.locked(), "the answer before")
+            self.assertIsNone(asked.soon("why", str(key)))
+            self.assertIsNone(asked.soon("why", str(key)))
+        wait_until(lambda: not asked._reading.locked(), "the last answer")
+        self.assertEqual(self.reads, [("why", str(key)) for key in range(20)])
+        self.assertEqual(len(asked._kept), 8)
+
     def test_a_view_does_not_wait(self):
         from tracer.view._asked import Asked
 
@@ -613,6 +630,8 @@ class Command(TempDir):
         client.close()
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(20), 0)
+        # No other user's work is shown, not even to root.
+        self.assertNotIn("every user", process.stderr.read())
 
     @unittest.skipUnless(uvicorn, "there is no uvicorn")
     def test_a_second_one_takes_another_port(self):
@@ -789,7 +808,10 @@ class Command(TempDir):
             session.over_time("00000000000000ff")
 
     def test_wrong_uses(self):
-        for arguments, words in ((["/nowhere.tracer"], "there is no source"), (["--export", "x.html"], "names? one|name one"), ([str(RECORDING), "--base-path", "x"], "begin it with /")):
+        for arguments, words in ((["/nowhere.tracer"], "there is no source"), (["--export", "x.html"], "names? one|name one"), ([str(RECORDING), "--base-path", "x"], "begin it with /"),
+                                 ([str(RECORDING), "--port", "99999"], "^tracer: TRC\\d+: --port 99999 is no port"), ([str(RECORDING), "--port", "-1"], "--port -1 is no port"),
+                                 ([str(RECORDING), "--socket", str(self.folder / ("x" * 108))], "can't listen on .*: AF_UNIX path too long"),
+                                 ([str(RECORDING), "--socket", str(self.folder / "none/x")], "can't listen on .*: No such file or directory")):
             done = subprocess.run([sys.executable, "-m", "tracer", "ui", *arguments], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertRegex(done.stderr, words)

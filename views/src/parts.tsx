@@ -16,6 +16,7 @@ const kIcons: Record<string, string> = {
 };
 
 const kLookMs = 5000;
+const kMostRefused = 5;
 
 export function Icon({ name, label }: { name: string; label?: string }): JSX.Element {
   return <svg class={`ic i-${name}`} viewBox="0 0 16 16" {...(label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" })}><path d={kIcons[name]} /></svg>;
@@ -62,10 +63,13 @@ export function useAsked<T>(ask: Ask, what: Parameters<Ask>[0], key: string | un
     if (given !== undefined || key === undefined) return undefined;
     let here = true;
     let timer = 0;
+    let refused = 0;
     const look = (): void => { void ask(what, key).then((value) => {
       if (!here) return;
       if (value !== null) setSaid({ key, value: value as T | undefined });
-      if (live && value !== undefined) timer = window.setTimeout(look, value === null ? kLookMs : pauseMs(value as T));
+      // Another may be answered just now.
+      const again = live ? value !== undefined : value === null && ++refused <= kMostRefused;
+      if (again) timer = window.setTimeout(look, value === null ? kLookMs : pauseMs(value as T));
     }); };
     look();
     return () => { here = false; clearTimeout(timer); };

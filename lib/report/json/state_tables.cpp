@@ -369,7 +369,7 @@ class StateTables::Impl::Look {
       if (first.level != SummaryLevel::kStep) {
         // One alone has its end.
         const bool is_over =
-            std::any_of(parts.begin(), parts.end(), [](const auto& each) { return each.second->finished; });
+            std::any_of(parts.begin(), parts.end(), [](const auto& each) { return has_ended(*each.second); });
         if (wanted_.has_field("state")) json.put("state", state_of(first, is_over));
         put_submitted(json, first.sums.row.submitted, wanted_.fields);
         if (first.scope->start_ns != 0 && wanted_.has_field("start_ns")) json.put("start_ns", first.scope->start_ns);

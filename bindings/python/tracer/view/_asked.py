@@ -52,11 +52,15 @@ class Asked:
     def _read(self, asked: tuple[str, str]) -> _Said:
         begun = time.monotonic()
         said = self._ask(*asked)
+        self._keep(asked, said, max(PART_OF_TIME * (time.monotonic() - begun), _LEAST_S))
+        return said
+
+    def _keep(self, asked: tuple[str, str], said: _Said, for_s: float) -> None:
+        """By who reads."""
         now = time.monotonic()
-        answer = _Answer(said, now + max(PART_OF_TIME * (now - begun), _LEAST_S), now)
+        answer = _Answer(said, now + for_s, now)
         shown = [(key, each) for key, each in self._kept.items() if key != asked and now - each.asked_s < _FORGOTTEN_S]
         self._kept = dict([*shown[1 - _MOST_KEPT:], (asked, answer)])
-        return said
 
     def answer(self, name: str, key: str) -> _Said:
         """Of `name`, such as "why", about a run or task. Waits for it, unless another one is read for long: ServiceError."""
@@ -83,7 +87,7 @@ class Asked:
                     with contextlib.suppress(TracerError):
                         self._read((name, key))
                         return
-                    self._kept = {**self._kept, (name, key): _Answer(None, time.monotonic() + _LEAST_S, time.monotonic())}
+                    self._keep((name, key), None, _LEAST_S)
                 finally:
                     self._reading.release()
 

@@ -106,7 +106,7 @@ def _notify(options: argparse.Namespace) -> int:
     else:
         service = Service(options.socket)
         try:
-            idle = Idle(60 * options.idle_after, options.price or price_of_host()) if wanted.idle else None
+            idle = Idle(60 * options.idle_after, options.price or price_of_host(), sent=sent) if wanted.idle else None
             follow(View(service), service.host.host_name, wanted, deliverer, sent, idle, None, stop)
         finally:
             service.close()

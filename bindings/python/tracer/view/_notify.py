@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import tempfile
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -33,9 +35,12 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 300.0
 _LONGEST_TRY_S = 24 * 3600.0
 _MOST_WAITING = 1000
 _MOST_SENT = 10_000
+_MOST_AT_ONCE = 100
 # Answers of a webhook after which it is tried again.
 _LATER = (408, 425, 429)
 _IDLE_CPU_SHARE = 0.05
+# Over which the share is a mean, so that what any host does now and then is not work; it is looked at in so many parts.
+_IDLE_WINDOW_S, _IDLE_PARTS = 600.0, 10
 _LOOK_S = 2.0
 
 
@@ -112,28 +117,56 @@ class Idle:
     """Since when nothing that is known runs or waits, and the host computes next to nothing."""
 
     def __init__(self, after_s: float, usd_per_hour: str | None, cpu_times: Callable[[], tuple[int, int]] = _cpu_times,
-                 now: Callable[[], float] = time.time) -> None:
-        self._after_s, self._usd, self._cpu_times, self._now = after_s, usd_per_hour, cpu_times, now
-        self._before = cpu_times()
+                 now: Callable[[], float] = time.time, sent: Sent | None = None) -> None:
+        """`sent`: keeps it over restarts."""
+        self._after_s, self._usd, self._cpu_times, self._now, self._sent = after_s, usd_per_hour, cpu_times, now, sent
+        self._window_s = min(_IDLE_WINDOW_S, after_s)
         self._since = now()
+        times = cpu_times()
+        # The first is the newest that is at least as old as the window, once there is one.
+        self._looks: deque[tuple[float, int, int]] = deque([(self._since, *times)])
+        kept = sent.idle if sent is not None else None
+        # Ticks begin anew when the host boots.
+        if kept is not None and kept[1] <= self._since and kept[3] <= times[1]:
+            self._since = kept[0]
+            self._looks = deque([kept[1:]])
 
     def look(self, view: View, host: str) -> Message | None:
         """One message for each such time, once it has lasted for long enough."""
-        busy, ticks = self._cpu_times()
-        used, passed = busy - self._before[0], ticks - self._before[1]
-        self._before = (busy, ticks)
+        now, (busy, ticks) = self._now(), self._cpu_times()
+        looks = self._looks
+        if now < looks[-1][0]:
+            # The clock was set back.
+            looks.clear()
+            looks.append((now, busy, ticks))
+            self._since = min(self._since, now)
+        while len(looks) > 1 and looks[1][0] <= now - self._window_s:
+            looks.popleft()
+        at, busy_before, ticks_before = looks[0]
+        is_known = now - at >= self._window_s and ticks > ticks_before
+        if now - looks[-1][0] >= self._window_s / _IDLE_PARTS:
+            looks.append((now, busy, ticks))
         tasks = view.index.tasks
         lives = any(tasks[each] for each in ("running", "stalled", "queued", "elsewhere")) or any(
             each.get("state") == "running" for each in view.index.runs)
-        if lives or (passed and used / passed >= _IDLE_CPU_SHARE):
-            self._since = self._now()
-        if self._now() - self._since < self._after_s:
+        if lives or (is_known and (busy - busy_before) / (ticks - ticks_before) >= _IDLE_CPU_SHARE):
+            self._since = now
+            self._keep(None)
+            return None
+        kept = self._sent.idle if self._sent is not None else None
+        if now - max(self._since, kept[1] if kept is not None else 0) >= self._window_s:
+            self._keep((self._since, now, busy, ticks))
+        if now - self._since < self._after_s:
             return None
         when = time.strftime("%A %H:%M", time.localtime(self._since))
         price = f", {self._usd} USD an hour" if self._usd else ""
         more = {"usd_per_hour": self._usd} if self._usd else {}
         return _message(f"idle {int(self._since)}", "idle", host, f"{host} has worked for nobody since {when}{price}",
                         since_unix_s=int(self._since), **more)
+
+    def _keep(self, idle: tuple[float, float, int, int] | None) -> None:
+        if self._sent is not None and self._sent.idle != idle:
+            self._sent.keep_idle(idle)
 
 
 class Sent:
@@ -142,12 +175,18 @@ class Sent:
     def __init__(self, path: str | None) -> None:
         self._path = path
         self._keys: dict[str, None] = {}
+        self.idle: tuple[float, float, int, int] | None = None
+        """Since when the host is idle, when that was seen last, and the busy and all ticks of then."""
         self.fresh = True
         """Nothing is known of earlier: what there is at first is no news."""
         if path is None or not os.path.exists(path):
             return
         try:
-            self._keys = dict.fromkeys(map(str, json.loads(Path(path).read_text(encoding="utf-8"))["sent"]))
+            kept = json.loads(Path(path).read_text(encoding="utf-8"))
+            self._keys = dict.fromkeys(map(str, kept["sent"]))
+            if "idle" in kept:
+                since, seen, busy, ticks = kept["idle"]
+                self.idle = (float(since), float(seen), int(busy), int(ticks))
             self.fresh = False
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise RecordingError.of("TRC110", getattr(error, "errno", None), f"can't read {path}: {error}",
@@ -161,12 +200,19 @@ class Sent:
         for key in list(self._keys)[:-_MOST_SENT]:
             del self._keys[key]
         self.fresh = False
+        self._write()
+
+    def keep_idle(self, idle: tuple[float, float, int, int] | None) -> None:
+        self.idle = idle
+        self._write()
+
+    def _write(self) -> None:
         if self._path is None:
             return
         folder = os.path.dirname(self._path) or "."
         try:
             with tempfile.NamedTemporaryFile("w", dir=folder, prefix=".tracer-", delete=False, encoding="utf-8") as file:
-                json.dump({"schema": SCHEMA, "sent": list(self._keys)}, file)
+                json.dump({"schema": SCHEMA, "sent": list(self._keys), **({"idle": self.idle} if self.idle else {})}, file)
             os.replace(file.name, self._path)
         except OSError as error:
             raise RecordingError.of("TRC114", error.errno, f"can't write {self._path}: {error.strerror}",
@@ -182,10 +228,22 @@ class Refused(Exception):
     """Trying again is of no use."""
 
 
+def _check_address(url: str) -> None:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        request = urllib.request.Request(url)
+        # Nothing is connected to by this.
+        http.client.HTTPConnection(request.host).putrequest("POST", request.selector)
+        if parts.scheme in ("http", "https") and parts.port != 0 and (parts.hostname or "").encode("idna"):
+            return
+    except (http.client.InvalidURL, ValueError):
+        pass
+    raise InvalidArgumentError(f"--webhook {visible(url)} is no address", "write it as https://…")
+
+
 def to_webhook(url: str) -> Callable[[Message], None]:
     """Posts JSON. Raises OSError if that is worth another try, Refused if not."""
-    if not url.startswith(("http://", "https://")):
-        raise InvalidArgumentError(f"--webhook {url} is no address", "write it as https://…")
+    _check_address(url)
     opener = urllib.request.build_opener(_NoRedirects())
 
     def send(message: Message) -> None:
@@ -198,6 +256,8 @@ def to_webhook(url: str) -> Callable[[Message], None]:
                 if error.code < 500 and error.code not in _LATER:
                     raise Refused(f"{error.code} {error.reason}") from None
                 raise OSError(f"{error.code} {error.reason}") from None
+        except http.client.HTTPException as error:
+            raise OSError(f"the webhook's answer is no HTTP: {visible(repr(error))}") from None
 
     return send
 
@@ -242,9 +302,11 @@ class Deliverer:
         self.lost += 1
         print(f"tracer: a message was not delivered: {why}: {visible(message.content['text'])}", file=sys.stderr)
 
-    def deliver(self) -> None:
-        """Those whose time has come."""
-        while self._waiting and self._now() >= self._next:
+    def deliver(self, stop: threading.Event | None = None) -> bool:
+        """Those whose time has come, some of them, until it is stopped. True: there are more."""
+        for _ in range(_MOST_AT_ONCE):
+            if not self._is_time() or (stop is not None and stop.is_set()):
+                break
             message, since = self._waiting[0]
             try:
                 self._send(message)
@@ -259,11 +321,15 @@ class Deliverer:
                     print(f"tracer: {error}; it is tried again", file=sys.stderr)
                 self._next = self._now() + self._pause_s
                 self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
-                return
+                return False
             self._pause_s = _FIRST_PAUSE_S
             self._waiting.popleft()
             self._keys.discard(message.key)
             self._sent.add(message.key)
+        return self._is_time()
+
+    def _is_time(self) -> bool:
+        return bool(self._waiting) and self._now() >= self._next
 
     @property
     def waiting(self) -> int:
@@ -283,10 +349,10 @@ def follow(view: View, host: str, wanted: Wanted, deliverer: Deliverer, sent: Se
                 deliverer.add(message)
         if idle is not None and view.problem is None and (found := idle.look(view, host)) is not None:
             deliverer.add(found)
-        deliverer.deliver()
+        more = deliverer.deliver(stop)
         if has_ended is not None and not changed and not deliverer.waiting and has_ended():
             return
-        if stop.wait(0 if changed and has_ended is not None else _LOOK_S):
+        if stop.wait(0 if more or (changed and has_ended is not None) else _LOOK_S):
             return
         changed = view.refresh()
 

@@ -85,6 +85,10 @@ def nodes_of(view: View, choices: Choices) -> list[Node]:
     wanted = choices.filter.lower()
     nodes: list[Node] = []
     key = _sort_key(choices, index)
+    # Of the steps of tasks, by the id of their run.
+    names_of: dict[str, list[str]] = {}
+    for run_id, name in index.tasks_of:
+        names_of.setdefault(run_id, []).append(name)
     few = sum(map(len, index.tasks_of.values())) <= _FEW_TASKS
 
     def is_open(identity: str, otherwise: bool) -> bool:
@@ -129,6 +133,10 @@ def nodes_of(view: View, choices: Choices) -> list[Node]:
 
     def add_steps(run: str, depth: int) -> None:
         steps = index.steps_of.get(run, [])
+        known = {step.get("step", step["name"]) for step in steps}
+        # Of no run, steps have no row of their own: only their tasks name them.
+        steps = steps + [{"id": f"{run}/step/{name}", "name": name, "step": name, "in": run}
+                         for name in names_of.get(run, ()) if name and name not in known]
         if choices.sort != "start":
             steps = sorted(steps, key=key)
         for step in steps:
@@ -144,7 +152,7 @@ def nodes_of(view: View, choices: Choices) -> list[Node]:
 
     for run in index.runs:
         before = len(nodes)
-        below = run["id"] in index.steps_of or (run["id"], "") in index.tasks_of
+        below = run["id"] in index.steps_of or run["id"] in names_of
         lives = run.get("state") == "running"
         opened = is_open(run["id"], (lives and below) or len(index.runs) == 1)
         # One without tasks, such as a command, has its processes below it.

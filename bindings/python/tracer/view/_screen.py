@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from .. import _core
 from ._details import lines_about_findings, lines_about_row
 from ._lines import STYLE_OF_SEVERITY, STYLE_OF_STATUS, Line, fit, fitted
-from ._model import OVER, Row, View
+from ._model import OVER, Index, Row, View
 from ._rows import SORTS, WIDE, Choices, Node, columns_of, head_line, name_of, nodes_of, row_line
 from ._texts import LETTERS, Signs, causes_text, clean, figure_text, letters_of, wall_text
 
@@ -78,6 +78,8 @@ class About:
     status: str = ""
     """Of a command that was given: its last line of output."""
     expected_end: str = ""
+    damage: str = ""
+    """Of a recording: "cut off" or "damaged"."""
     paths: Mapping[str, Row] = field(default_factory=dict)
     """Critical paths, by the key of their run."""
 
@@ -87,12 +89,22 @@ def _title(view: View, about: About, choices: Choices, width: int) -> Line:
     name = clean(runs[0]["name"], signs) if len(runs) == 1 else f"{len(runs)} runs" if runs else ""
     lost = view.index.counts.get("lost", {})
     dropped = view.index.counts.get("dropped", 0) + view.index.left_out
-    whole = ("complete" if not lost and not dropped else
+    whole = (about.damage or "complete" if not lost and not dropped else
              f"lost: {sum(lost.values())}" if lost else f"{dropped} rows left out")
     state = "no answer" if view.problem else "paused" if choices.paused else about.source
     end = f"{state} {about.now}".rstrip() + f"   {whole}"
     return [("tracer top", "bold"), ("  ", ""), (fit(name, max(width - 14 - cell_len(end), 0), signs), "bold"), ("  ", ""),
             (end, "red" if view.problem else "yellow" if choices.paused or whole != "complete" else "")]
+
+
+def _tasks_text(index: Index) -> str:
+    """Of tasks that are in no run."""
+    count, living = sum(index.tasks.values()), index.tasks["running"] + index.tasks["stalled"]
+    if count == 1:
+        return f"1 task, which is {'' if living else 'not '}running"
+    if not living:
+        return f"{count} tasks, none of which is running"
+    return f"{living} of {count} tasks {'is' if living == 1 else 'are'} running"
 
 
 def _headline(view: View, about: About) -> tuple[str, str]:
@@ -106,6 +118,8 @@ def _headline(view: View, about: About) -> tuple[str, str]:
         return "looking for what runs", "dim"
     if not runs and not view.index.tasks:
         return "nothing has run yet: runs, steps and tasks appear here as they begin", ""
+    if not runs:
+        return _tasks_text(view.index), "bold"
     living = [each for each in runs if each.get("state") == "running"]
     if len(runs) != 1 and not living:
         return f"{len(runs)} runs, none of which is running", "bold"

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from .._errors import NotPermittedError, Problem, ServiceError, TracerError
 from .._open import session_of_command
-from .._recording import read
+from .._recording import Recording, read
 from .._run import _Options, _Running
 from .._session import Session
 from .._show import plain_text
@@ -97,10 +97,20 @@ def of_service(socket: str | None, past: Sequence[str] = ()) -> int:
         service.close()
 
 
+def _damage_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
+    """A word for the title, and what follows from it."""
+    damage = recording.damage
+    if not damage:
+        return "", ()
+    word = "cut off" if damage.truncated else "damaged"
+    return word, (f"{word}: figures are lower bounds. {'; '.join(damage.lines())}",)
+
+
 def of_files(files: list[str]) -> int:
     recording = read(tuple(files))
     view = View(recording, fields=FIELDS)
-    about = About("recording", signs_of_locale(), recording.host.wall_offset_ns)
+    damage, notes = _damage_of(recording)
+    about = About("recording", signs_of_locale(), recording.host.wall_offset_ns, notes=notes, damage=damage)
 
     report: dict[str, Any] = {}
 

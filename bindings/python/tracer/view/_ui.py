@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["add_command", "run"]
 
 _PORT = 8477
+_MOST_PORT = 65535
 _SYS_CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPABILITY_VERSION_3 = 0x20080522
 
@@ -48,6 +49,8 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidArgumentError("--export writes the page of one source", "name one recording, folder or socket")
     if options.base_path and not options.base_path.startswith("/"):
         raise InvalidArgumentError(f"--base-path {options.base_path} is no path from the root", "begin it with /")
+    if not 0 <= options.port <= _MOST_PORT:
+        raise InvalidArgumentError(f"--port {options.port} is no port", f"name one from 1 to {_MOST_PORT}, or 0 for any that is free")
     if not options.export:
         _needs_extra()
     from ._documents import shown_of
@@ -91,7 +94,8 @@ def _serve(shown: list[Shown], options: argparse.Namespace) -> int:
         cookie = "tracer-" + hashlib.sha256(place.encode()).hexdigest()[:12]
         app = application(shown, token, cookie, options.allow_host, options.base_path)
         if os.geteuid() == 0:
-            print("tracer: as root, the page shows what every user of this host runs", file=sys.stderr)
+            if any(each.live for each in shown):
+                print("tracer: as root, the page shows what every user of this host runs", file=sys.stderr)
             _give_up_rights()
         print(f"{where}{options.base_path.rstrip('/')}/?token={token}", flush=True)
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", timeout_graceful_shutdown=1, limit_concurrency=128,
@@ -151,7 +155,7 @@ def _socket(path: str) -> tuple[socket.socket, str]:
 def _unusable(what: str, error: OSError) -> Exception:
     from .._errors import InvalidArgumentError
 
-    return InvalidArgumentError(f"can't listen on {what}: {os.strerror(error.errno or 0)}", "name another one")
+    return InvalidArgumentError(f"can't listen on {what}: {error if error.errno is None else os.strerror(error.errno)}", "name another one")
 
 
 def _token(place: str) -> str:
