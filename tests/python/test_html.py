@@ -333,9 +333,9 @@ class Command(TestCase):
             def reads():
                 folder = f"/proc/{process.pid}/fd"
                 targets = []
-            for name in os.listdir(folder):
-                with contextlib.suppress(FileNotFoundError):  # It opens and closes others meanwhile.
-                    targets.append(os.readlink(os.path.join(folder, name)))
+                for name in os.listdir(folder):
+                    with contextlib.suppress(FileNotFoundError):  # It opens and closes others meanwhile.
+                        targets.append(os.readlink(os.path.join(folder, name)))
                 return targets.count(os.readlink(os.path.join(folder, "0"))) > 1
 
             until = time.monotonic() + recordings.DEADLINE_SECONDS
