@@ -30,12 +30,7 @@ using tracer::HistoryRun;
 using tracer::internal::ComparedSide;
 using tracer::internal::Comparison;
 using tracer::internal::HistoryFile;
-
-ComparedSide side_of(tracer::RecordingReader& reader) {
-  tracer::internal::ComparedTrace trace;
-  while (const auto event = reader.next()) trace.add(*event);
-  return trace.side();
-}
+using tracer::internal::side_of;
 
 Comparison compared_recordings(const Options& options) {
   std::vector<tracer::RecordingReader> recordings;

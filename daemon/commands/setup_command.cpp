@@ -187,16 +187,22 @@ std::string line_of(const Step& step) {
   return line + '\n';
 }
 
-/// The status that it left; 127: it does not exist.
-int status_of(const Words& words) {
+/// Returns if it can't be executed.
+void become(Words words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  ::execvp(pointers.front(), pointers.data());
+}
+
+/// The status that a child leaves, which does `body`, and 127 if that returns.
+template <class Body>
+int status_of(const Body& body) {
   std::fflush(stdout);
   const pid_t child = ::fork();
   if (child < 0) fail(errno, "can't fork", {});
   if (child == 0) {
-    std::vector<char*> pointers;
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    ::execvp(pointers.front(), pointers.data());
+    body();
     ::_exit(127);
   }
   int status = 0;
@@ -217,7 +223,7 @@ void write_file(const std::string& path, const std::string& content) {
 void carry_out(const Step& step) {
   fmt::print("{}", line_of(step));
   if (!step.content.empty()) return write_file(step.words.front(), step.content);
-  const int status = status_of(step.words);
+  const int status = status_of([&step] { become(step.words); });
   if (status == 0 || step.may_fail) return;
   const std::string& program = step.words.front();
   const char* fix = status != 127         ? "see its message above; what was done before stays: tracerd setup --undo"
@@ -229,25 +235,16 @@ void carry_out(const Step& step) {
 }
 
 /// What `tracerd check` says of it, as the user, with the new group.
-bool works_for(const std::string& user) {
-  std::fflush(stdout);
-  const tracer::User found = tracer::find_user(user);
-  const pid_t child = ::fork();
-  if (child < 0) return false;
-  if (child == 0) {
-    if (::setgroups(found.groups.size(), found.groups.data()) != 0 || ::setgid(found.gid) != 0 ||
-        ::setuid(found.uid) != 0)
-      ::_exit(1);
-    if (std::freopen("/dev/null", "w", stdout) == nullptr) ::_exit(1);
-    const std::string program = is_of_package() && !exists(kCopyWithRights) ? kPackaged : kCopyWithRights;
-    ::unsetenv("SUDO_UID");
-    ::execl(program.c_str(), program.c_str(), "check", nullptr);
-    ::_exit(1);
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+bool works_for(const std::string& name) {
+  const tracer::User user = tracer::find_user(name);
+  const char* const program = is_of_package() && !exists(kCopyWithRights) ? kPackaged : kCopyWithRights;
+  return status_of([&] {
+           const bool is_user = ::setgroups(user.groups.size(), user.groups.data()) == 0 && ::setgid(user.gid) == 0 &&
+                                ::setuid(user.uid) == 0;
+           if (!is_user || std::freopen("/dev/null", "w", stdout) == nullptr) return;
+           ::unsetenv("SUDO_UID");
+           become({program, "check"});
+         }) == 0;
 }
 
 /// Whose rights are set up: who called sudo.
@@ -266,10 +263,7 @@ std::optional<std::string> calling_user() {
   for (const std::string& word : words) line += (line.empty() ? "" : " ") + printable(word);
   fmt::print("+ {}\n", line);
   std::fflush(stdout);
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  ::execvp(pointers.front(), pointers.data());
+  become(words);
   fail(errno, "sudo is missing", "as root, or by whoever administers this host: " + line.substr(line.find("-- ") + 3));
 }
 

@@ -19,6 +19,7 @@
 #include "history/script.hpp"
 #include "show/figures.hpp"
 #include "show/printable.hpp"
+#include "state/held_memory.hpp"
 #include "state/process_spans.hpp"
 #include "terminal/messages.hpp"
 #include "terminal/say.hpp"
@@ -79,9 +80,11 @@ std::string name_of(const std::string& tool, const tracer::Context& context) {
   return printable(tool, kLineNameWidth) + (work.empty() || work == tool ? "" : " " + printable(work, kLineNameWidth));
 }
 
-std::uint64_t resident_bytes(const tracer::ProcessSample& sample) {
-  return sample.pss_bytes.value_or(sample.rss_anonymous_bytes.value_or(0) + sample.rss_file_bytes.value_or(0) +
-                                   sample.rss_shared_bytes.value_or(0));
+/// " 82.0 MiB"; empty: not known.
+std::string memory_text(const tracer::ProcessSample& sample) {
+  tracer::internal::HeldMemory held;
+  held.add(sample);
+  return held.bytes() ? " " + tracer::internal::format_bytes(*held.bytes()) : "";
 }
 
 /// "reads 61 %, 12 s left"
@@ -164,8 +167,8 @@ void LiveLine::saw(const tracer::ProcessSample& sample) {
   const std::uint64_t work = tracer::internal::work_key(*process.context);
   if (sample.progress) readers_[work] = {process.pid, tool, progress_text(*sample.progress)};
   if (!busiest_.text.empty() && share < busiest_.cpu_share) return;
-  busiest_ = {fmt::format("{} {} CPU {}", name_of(tool, *process.context), tracer::internal::format_share(share),
-                          tracer::internal::format_bytes(resident_bytes(sample))),
+  busiest_ = {fmt::format("{} {} CPU{}", name_of(tool, *process.context), tracer::internal::format_share(share),
+                          memory_text(sample)),
               share, process.pid, work, left_ns(*process.context, sample.time_ns)};
 }
 

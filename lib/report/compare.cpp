@@ -287,6 +287,12 @@ Comparison compare(ComparedSide a, ComparedSide b, const UsualSpreads& spreads) 
   return compared;
 }
 
+ComparedSide side_of(RecordingReader& reader) {
+  ComparedTrace trace;
+  while (const auto event = reader.next()) trace.add(*event);
+  return trace.side();
+}
+
 std::string compare_json(const Comparison& compared) {
   std::string text;
   JsonBuilder json(text);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tracer/event.hpp>
+#include <tracer/recording.hpp>
 #include <tracer/report.hpp>
 
 #include "state/counted_tasks.hpp"
@@ -112,6 +113,9 @@ using UsualSpreads = std::map<std::string, std::array<std::optional<double>, kMe
 
 /// Leaves out rows of less than 1 % of the wall time of both, if no more of them failed in one than in the other.
 Comparison compare(ComparedSide a, ComparedSide b, const UsualSpreads& spreads = {});
+
+/// Of the rest of a recording.
+ComparedSide side_of(RecordingReader& reader);
 
 /// Two-sided; of Mann and Whitney: exact for few values, else by the normal distribution, with ties.
 double rank_test(const std::vector<double>& a, const std::vector<double>& b);

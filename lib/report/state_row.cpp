@@ -70,12 +70,22 @@ std::vector<StateRow*> TasksBelow::all() const {
   return tasks;
 }
 
+namespace {
+
+bool lives(const StateRow& row) { return !row.living.empty() || !row.folded.empty(); }
+
+}  // namespace
+
+bool is_left(const StateRow& row) {
+  return !row.scope->started && !lives(row) && !row.awaited && row.sums.row.submitted.state.empty() &&
+         (!row.tasks || row.tasks->open().empty());
+}
+
 bool has_ended(const StateRow& row) {
   if (row.level != SummaryLevel::kRun) return row.finished;
-  const auto lives = [](const StateRow& one) { return !one.living.empty() || !one.folded.empty(); };
   const auto& open = row.tasks->open();
-  if (row.finished) return std::none_of(open.begin(), open.end(), [&](const StateRow* task) { return lives(*task); });
-  return !row.scope->started && !lives(row) && open.empty() && !row.awaited && row.sums.row.submitted.state.empty();
+  return row.finished ? std::none_of(open.begin(), open.end(), [](const StateRow* task) { return lives(*task); })
+                      : is_left(row);
 }
 
 }  // namespace tracer::internal

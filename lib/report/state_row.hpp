@@ -86,6 +86,10 @@ struct StateRow {
 /// For as long as it is there.
 std::string id_of(const StateRow& row);
 
+/// Nothing lives in it, nor is it awaited, and no event will end it: a run without a leader, or what is seen again
+/// after its room was needed.
+bool is_left(const StateRow& row);
+
 /// A task that has finished; a run that has, and none of whose tasks lives; a run of labels alone, in which nothing
 /// lives or waits.
 bool has_ended(const StateRow& row);

@@ -153,15 +153,12 @@ void StateRows::open(StateRow& task) {
     if (above != nullptr) above->tasks->open(task);
 }
 
-/// A run without a leader, or what is seen again after its room was needed.
 void StateRows::close_left() {
   for (const ScopeId id : std::exchange(left_, {})) {
     const auto known = scopes_.find(id);
     if (known == scopes_.end()) continue;
     StateRow& row = known->second;
-    if (row.scope->started || !row.living.empty() || !row.folded.empty()) continue;
-    if (row.awaited || !row.sums.row.submitted.state.empty()) continue;
-    if (row.tasks && !row.tasks->open().empty()) continue;
+    if (!is_left(row)) continue;
     if (!row.tasks) {
       row.finished = true;
       close(row);

@@ -7,6 +7,7 @@
 #include "base/number.hpp"
 #include "report/asked_work.hpp"
 #include "report/bound_by.hpp"
+#include "report/first_known.hpp"
 #include "report/parallelism.hpp"
 #include "report/time_shares.hpp"
 
@@ -177,11 +178,7 @@ void Subjects::add_finish(const Finish& finish, bool is_run) {
   in->read_bytes = bytes_read(totals.account);
   in->written_bytes = bytes_written(totals.account);
   in->ledger = finish.task_ledger;
-  if (totals.peak_bytes) {
-    in->memory_bytes = Figure{*totals.peak_bytes, Bound::kExact};
-  } else if (totals.peak_at_least_bytes) {
-    in->memory_bytes = Figure{*totals.peak_at_least_bytes, Bound::kAtLeast};
-  }
+  if (const auto peak = first_known(totals.peak_bytes, totals.peak_at_least_bytes, {})) in->memory_bytes = peak;
   if constexpr (std::is_same_v<Finish, TaskFinish>) {
     in->requested = finish.requested;
     in->waits_for = finish.waits_for;

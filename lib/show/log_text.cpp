@@ -13,6 +13,7 @@
 #include "base/end_words.hpp"
 #include "context/task_name.hpp"
 #include "report/asked_work.hpp"
+#include "report/first_known.hpp"
 #include "show/character_width.hpp"
 #include "show/figures.hpp"
 #include "show/printable.hpp"
@@ -48,14 +49,6 @@ std::string end_text(const ProcessExit& exit) {
 /// ", 0.4 s CPU"; nothing where it is not known.
 std::string part(const std::optional<Figure>& figure, std::string (*format)(std::uint64_t), std::string_view what) {
   return figure ? fmt::format(", {}{}", format_figure(figure, format), what) : std::string();
-}
-
-std::optional<Figure> first_known(const std::optional<std::uint64_t>& exact,
-                                  const std::optional<std::uint64_t>& at_least,
-                                  const std::optional<std::uint64_t>& at_most) {
-  if (exact) return Figure{*exact, Bound::kExact};
-  if (at_least) return Figure{*at_least, Bound::kAtLeast};
-  return at_most ? std::optional(Figure{*at_most, Bound::kAtMost}) : std::nullopt;
 }
 
 template <class Finish>

@@ -8,7 +8,7 @@ import subprocess
 
 import deb_python
 import python_package
-from staged_files import ROOT, copy, output_of, run, stage
+from staged_files import ROOT, copy, filled, output_of, run, stage
 
 BUILT = ("tracerd", "tracer-gpu", "tracer", "tracer_static", "tracer_c", "tracer_python")
 COMPONENTS = ("daemon", "library", "development")
@@ -42,10 +42,8 @@ def build_packages():
 
 def write_debian_folder(folder, version, date, python):
     shutil.copytree(ROOT / "packaging/debian", folder)
-    control = (folder / "control.in").read_text()
-    for placeholder, value in (("@MAINTAINER@", maintainer()), ("@BUILD_PACKAGES@", build_packages()),
-                               ("@PYTHON@", deb_python.interpreter(python)), ("@VERSION@", version.partition("+")[0])):
-        control = control.replace(placeholder, value)
+    control = filled("debian/control.in", MAINTAINER=maintainer(), BUILD_PACKAGES=build_packages(), PYTHON=deb_python.interpreter(python),
+                     VERSION=version.partition("+")[0])
     if python:
         source, *packages = control.split("\n\n")
         control = source + "\n\n" + next(each for each in packages if each.startswith("Package: tracer-python\n")) + "\n"

@@ -8,7 +8,7 @@ import tomllib
 
 import manual_pages
 import python_package
-from staged_files import ROOT, copy, output_of, project_version, run
+from staged_files import ROOT, copy, filled, output_of, project_version, run
 
 DEBIANS = "/usr/bin/python3"
 # All that commands need, but for boto3 (aws), for one option of one command.
@@ -39,7 +39,7 @@ def stage(build, staged, date, like_dev, python=None):
     run("cmake", "--install", build, "--prefix", modules, "--component", "python", "--strip", stdout=subprocess.DEVNULL)
     command = staged / "usr/bin/tracer"
     command.parent.mkdir(parents=True, exist_ok=True)
-    command.write_text((ROOT / "packaging/tracer.in").read_text().replace("@PYTHON@", interpreter(python)))
+    command.write_text(filled("tracer.in", PYTHON=interpreter(python)))
     command.chmod(0o755)
     copy(ROOT / "packaging/systemd/tracer-notify.service", staged / "lib/systemd/system/tracer-notify.service")
     page = staged / "usr/share/man/man1/tracer.1"

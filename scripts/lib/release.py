@@ -15,7 +15,7 @@ import sbom
 import static_tarball
 from python_package import NotThere
 from release_keys import Keys, need
-from staged_files import ROOT, copy, output_of, project_version, run, version_and_date
+from staged_files import ROOT, copy, filled, output_of, project_version, run, version_and_date
 
 # Where each states the version; one place can't be read by all builders.
 VERSIONS = {"CMakeLists.txt": r"^project\(tracer VERSION (\S+)", "plugins/snakemake/pyproject.toml": r'^version = "(.+)"',
@@ -135,13 +135,10 @@ def news(version, changelog):
 
 
 def write_get(path, keys, version, url):
-    text = (ROOT / "packaging/get.sh.in").read_text()
     openpgp, pem = (re.search(r"\n\n?([A-Za-z0-9+/=\n]+?)\n(=....\n)?-", key)[1].replace("\n", "") for key in
                     (keys.public_openpgp(), keys.public_pem()))
-    for placeholder, value in (("@VERSION@", version), ("@BASE@", url), ("@SUITES@", " ".join(release_repositories.SUITES)),
-                               ("@PEM@", pem), ("@OPENPGP@", "\n".join(re.findall(r".{1,160}", openpgp)))):
-        text = text.replace(placeholder, value)
-    path.write_text(text)
+    path.write_text(filled("get.sh.in", VERSION=version, BASE=url, SUITES=" ".join(release_repositories.SUITES), PEM=pem,
+                           OPENPGP="\n".join(re.findall(r".{1,160}", openpgp))))
     path.chmod(0o755)
 
 

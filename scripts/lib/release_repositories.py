@@ -8,11 +8,10 @@ import shutil
 import subprocess
 import tempfile
 
-from staged_files import ROOT, run
+from staged_files import filled, run
 
 # The packages are built on the first, and both have the libraries that they need; but tracer-python is for one Python.
 SUITES = {"bookworm": "python3.11", "trixie": "python3.13"}
-RPM_MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64"}
 NEEDED = {"reprepro": "reprepro", "rpmbuild": "rpm", "createrepo_c": "createrepo-c"}
 
 
@@ -43,17 +42,14 @@ def make_rpm(out, tarball, machine, version, date):
     """The RPM of a static tracerd, from its tarball."""
     with tempfile.TemporaryDirectory(prefix="tracer-rpm-") as top:
         spec = pathlib.Path(top, "tracerd.spec")
-        text = (ROOT / "packaging/rpm/tracerd.spec.in").read_text()
-        for placeholder, value in (("@VERSION@", version), ("@NAME@", tarball.name.removesuffix(".tar.gz")),
-                                   ("@DATE@", subprocess.run(["date", "-u", "-d", f"@{date}", "+%a %b %d %Y"], check=True, env={"LC_ALL": "C"},
-                                                             stdout=subprocess.PIPE, text=True).stdout.strip())):
-            text = text.replace(placeholder, value)
-        spec.write_text(text)
+        day = subprocess.run(["date", "-u", "-d", f"@{date}", "+%a %b %d %Y"], check=True, env={"LC_ALL": "C"}, stdout=subprocess.PIPE,
+                             text=True).stdout.strip()
+        spec.write_text(filled("rpm/tracerd.spec.in", VERSION=version, NAME=tarball.name.removesuffix(".tar.gz"), DATE=day))
         macros = {"_topdir": top, "_sourcedir": tarball.parent, "_buildhost": "libtracer", "use_source_date_epoch_as_buildtime": 1,
                   "clamp_mtime_to_source_date_epoch": 1, "_build_id_links": "none", "debug_package": "%{nil}",
                   # What is stripped and compressed already stays as it is.
                   "__os_install_post": "%{nil}"}
-        run("rpmbuild", "-bb", "--quiet", "--target", RPM_MACHINES[machine],
+        run("rpmbuild", "-bb", "--quiet", "--target", machine,
             *(f"--define={name} {value}" for name, value in macros.items()), spec, env=os.environ | {"SOURCE_DATE_EPOCH": str(date)}, stdout=subprocess.DEVNULL)
         out.mkdir(parents=True, exist_ok=True)
         made, = pathlib.Path(top, "RPMS").rglob("*.rpm")

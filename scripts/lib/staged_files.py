@@ -40,6 +40,14 @@ def version_and_date(environment):
         return project_version(), int((ROOT / "CMakeLists.txt").stat().st_mtime)
 
 
+def filled(template, **values):
+    """The text of a file of packaging/, with `values` in place of @NAME@."""
+    text = (ROOT / "packaging" / template).read_text()
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
 def copy(source, target):
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)

@@ -5,7 +5,7 @@ import platform
 import shutil
 import subprocess
 
-from staged_files import ROOT, copy, run, stage
+from staged_files import ROOT, copy, filled, run, stage
 
 COMPONENTS = ("daemon", "static_licenses")
 
@@ -48,10 +48,6 @@ def finish(folder, out, version, date, machine=platform.machine()):
     out.mkdir(parents=True, exist_ok=True)
     archive, installer = out / f"{folder.name}.tar.gz", out / "install.sh"
     digest = packed(folder, archive, date)
-    text = (ROOT / "packaging/install.sh.in").read_text()
-    for placeholder, value in (("@TARBALL@", archive.name), ("@SHA256@", digest), ("@MACHINE@", machine),
-                               ("@VERSION@", version)):
-        text = text.replace(placeholder, value)
-    installer.write_text(text)
+    installer.write_text(filled("install.sh.in", TARBALL=archive.name, SHA256=digest, MACHINE=machine, VERSION=version))
     installer.chmod(0o755)
     return [archive, installer]

@@ -13,18 +13,12 @@ namespace py = pybind11;
 namespace tracer::python {
 namespace {
 
-internal::ComparedSide side_of(RecordingReader reader) {
-  internal::ComparedTrace trace;
-  while (const auto event = reader.next()) trace.add(*event);
-  return trace.side();
-}
-
 py::str compare(HeldReader& held_a, HeldReader& held_b) {
   std::string json;
   RecordingReader a = held_a.take(), b = held_b.take();
   {
     const ReleasedGil released;
-    json = internal::compare_json(internal::compare(side_of(std::move(a)), side_of(std::move(b))));
+    json = internal::compare_json(internal::compare(internal::side_of(a), internal::side_of(b)));
   }
   return text_of(json);
 }

@@ -233,6 +233,7 @@ void bind_report(py::module_& module) {
       .def("findings", &findings_of)
       .def("json", [](const DetailedReport& native) { return text_of(to_json(native.report)); })
       .def("format", &format, py::arg("title"), py::arg("by"), py::arg("columns"), py::arg("utf8"))
+      .def("held", [](const DetailedReport& native) { return text_of(internal::held_of(native)); })
       .def(
           "document",
           [](const DetailedReport& native, const py::object& title, bool whole) {

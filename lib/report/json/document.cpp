@@ -62,17 +62,20 @@ void put_container(JsonBuilder& json, const ListedContainer& container) {
   });
 }
 
-void put_held(JsonBuilder& json, const std::vector<ListedProcess>& processes) {
+}  // namespace
+
+std::string held_of(const DetailedReport& detailed) {
   std::map<std::optional<Key>, std::vector<const ListedProcess*>> by_key;
-  for (const ListedProcess& each : processes) by_key[each.in].push_back(&each);
-  json.object("held", [&] {
+  for (const ListedProcess& each : detailed.processes) by_key[each.in].push_back(&each);
+  std::string text;
+  JsonBuilder json(text);
+  json.object([&] {
     for (const auto& [key, all] : by_key)
       json.object(key ? to_string(*key) : "",
                   [&] { json.list("processes", all, [&](const ListedProcess* each) { put_listed(json, *each); }); });
   });
+  return text;
 }
-
-}  // namespace
 
 std::string document_of(const DetailedReport& detailed, const std::string& title, bool is_whole) {
   std::string more;
@@ -86,7 +89,7 @@ std::string document_of(const DetailedReport& detailed, const std::string& title
     if (!detailed.over_time.rows.empty())
       json.put_text("over_time",
                     to_json(detailed.over_time, detailed.hosts.empty() ? HostInfo{} : detailed.hosts.front()));
-    put_held(json, detailed.processes);
+    json.put_text("held", held_of(detailed));
   });
   std::string document = to_json(detailed.report);
   document.back() = ',';

@@ -11,4 +11,7 @@ namespace tracer::internal {
 /// too. docs/api.md.
 std::string document_of(const DetailedReport& detailed, const std::string& title, bool is_whole);
 
+/// `held` of it: an object by task, run or neither.
+std::string held_of(const DetailedReport& detailed);
+
 }  // namespace tracer::internal

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/tool_name.hpp"
+#include "report/first_known.hpp"
 #include "report/sums/rows.hpp"
 #include "state/held_memory.hpp"
 
@@ -50,13 +52,8 @@ void ProcessList::add(const ProcessExit& exit) {
   process.exit_code = exit.exit_code;
   process.exit_signal = exit.exit_signal;
   const Account& account = exit.account;
-  if (account.peak_rss_bytes) {
-    process.memory_bytes = Figure{*account.peak_rss_bytes, Bound::kExact};
-  } else if (account.peak_rss_at_least_bytes) {
-    process.memory_bytes = Figure{*account.peak_rss_at_least_bytes, Bound::kAtLeast};
-  } else if (account.peak_rss_at_most_bytes) {
-    process.memory_bytes = Figure{*account.peak_rss_at_most_bytes, Bound::kAtMost};
-  }
+  process.memory_bytes =
+      first_known(account.peak_rss_bytes, account.peak_rss_at_least_bytes, account.peak_rss_at_most_bytes);
   take(std::move(process), *exit.process, account);
 }
 
@@ -75,7 +72,7 @@ void ProcessList::add(const ProcessSample& living) {
 
 void ProcessList::take(ListedProcess process, const Process& of, const Account& account) {
   process.in = of.context->task_key ? of.context->task_key : of.context->run_key;
-  process.tool = of.program->tool ? *of.program->tool : of.program->comm.value_or(kNoTool);
+  process.tool = known_tool(*of.program).value_or(kNoTool);
   if (of.program->argv) process.argv = head_of(*of.program->argv);
   process.pid = of.pid;
   process.parent_pid = of.parent_pid;

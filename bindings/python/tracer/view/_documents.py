@@ -80,7 +80,7 @@ class Shown:
         """Processes, files and peers of a task; of a recording also the processes that have ended."""
         reply: dict[str, Any] = json.loads(self.state("", ["counts"], key))
         if isinstance(self.source, Recording):
-            of_key = json.loads(self._document(True))["held"].get(key, {})
+            of_key = json.loads(self._report()._shown.held()).get(key, {})
             reply["processes"] = of_key.get("processes", [])[:_LISTED_PROCESSES]
         return reply
 
@@ -118,22 +118,22 @@ class Shown:
 
     def document(self) -> str:
         """The report with what the page draws besides; of a service, its present state."""
-        return self._document(False) if isinstance(self.source, Recording) else self._present()
+        return self._report()._shown.document(self.name, False) if isinstance(self.source, Recording) else self._present()
 
-    def _document(self, whole: bool) -> str:
+    def _report(self) -> Report:
         assert isinstance(self.source, Recording)
         with self._lock:
             now = _changed_of(self.source)
             if self._made is None or self._made[0] != now:
                 self._made = (now, self.source.report)
-            return self._made[1]._shown.document(self.name, whole)
+            return self._made[1]
 
     def exported(self) -> str:
         """With what nobody can be asked for later: processes; of tasks files and peers; why, of those that findings are about; what
         the run used over time."""
         if not isinstance(self.source, Recording):
             return self._present()
-        whole: dict[str, Any] = json.loads(self._document(True))
+        whole: dict[str, Any] = json.loads(self._report()._shown.document(self.name, True))
         for key in [task["task_key"] for task in whole["tasks"] if "task_key" in task][:_MOST_TASKS_WITH_FILES]:
             reply = json.loads(self.state("", ["counts"], key))
             whole["held"].setdefault(key, {}).update({name: reply[name] for name in ("files", "peers") if reply.get(name)})
