@@ -7,7 +7,7 @@
 #include "base/number.hpp"
 #include "report/asked_work.hpp"
 #include "report/bound_by.hpp"
-#include "report/first_known.hpp"
+#include "report/sums/first_known.hpp"
 #include "report/parallelism.hpp"
 #include "report/time_shares.hpp"
 

@@ -13,7 +13,7 @@
 #include "base/end_words.hpp"
 #include "context/task_name.hpp"
 #include "report/asked_work.hpp"
-#include "report/first_known.hpp"
+#include "report/sums/first_known.hpp"
 #include "show/character_width.hpp"
 #include "show/figures.hpp"
 #include "show/printable.hpp"

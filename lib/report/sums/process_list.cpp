@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/tool_name.hpp"
-#include "report/first_known.hpp"
+#include "report/sums/first_known.hpp"
 #include "report/sums/rows.hpp"
 #include "state/held_memory.hpp"
 
