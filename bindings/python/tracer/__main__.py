@@ -21,7 +21,7 @@ __all__ = ["main"]
 _PROCESSES_IN_FILE = 20000
 # Command -> the package that does it, which is imported for it only.
 _COMMANDS = {"cost": "cost", "prices": "cost", "whatif": "whatif", "recommend": "recommend", "tune": "tune",
-             "sweep": "sweep", "top": "view", "ui": "view", "notify": "view"}
+             "sweep": "sweep", "top": "view", "ui": "view", "notify": "view", "lake": "lake"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -41,6 +41,7 @@ class _Version(argparse.Action):
 
 def _parser() -> argparse.ArgumentParser:
     from .cost._command import add_commands
+    from .lake._command import add_commands as add_lake
     from .recommend._command import add_commands as add_recommend
     from .sweep._command import add_commands as add_sweep
     from .tune._command import add_commands as add_tune
@@ -75,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     add_tune(commands)
     add_sweep(commands)
     add_views(commands)
+    add_lake(commands)
     return parser
 
 

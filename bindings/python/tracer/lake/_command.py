@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `tracer lake`."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Any
+
+__all__ = ["add_commands", "run"]
+
+# Command -> the file that does it, which is imported for it only.
+_COMMANDS: dict[str, str] = {"runs": "_runs", "fetch": "_fetch"}
+
+
+def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
+    lake = commands.add_parser(
+        "lake", help="bring what many hosts recorded to one place, and ask it",
+        description="Ships what services have recorded to a lake: a folder, NFS, or a bucket (s3://, gs://, az://). And asks what "
+        "lies there. docs/lake.md explains each command.")
+    of_lake = lake.add_subparsers(dest="lake_command", required=True, metavar="COMMAND")
+    runs = of_lake.add_parser("runs", help="list the runs of all hosts")
+    runs.add_argument("lake", metavar="LAKE")
+    fetch = of_lake.add_parser("fetch", help="get all recordings of a run, of all its hosts")
+    fetch.add_argument("lake", metavar="LAKE")
+    fetch.add_argument("run", metavar="RUN")
+    fetch.add_argument("folder", metavar="DIR")
+
+
+def run(options: argparse.Namespace) -> tuple[str, int]:
+    """What to print, and the exit status."""
+    done: tuple[str, int] = import_module(f".{_COMMANDS[options.lake_command]}", __package__).run(options)
+    return done

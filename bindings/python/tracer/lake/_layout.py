@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of what lies in an outbox and in a lake: docs/lake.md."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["INDEX", "RAW", "TABLES", "USERS", "Part", "part_of"]
+
+RAW = "raw/v2/"
+INDEX = "index/"
+USERS = "users/"
+TABLES = "tables/"
+
+# What the service makes of a name; anything else is no part.
+_PART = re.compile(r"(?P<host>[a-z0-9._-]{1,255})/(?P<boot>[0-9a-f-]{1,64})/(?P<owner>all|0|[1-9]\d{0,9})/"
+                   r"(?P<session>[0-9A-Za-z-]{1,64})-(?P<number>\d{8})\.(?P<kind>tracer|gap)")
+
+
+@dataclass(frozen=True, order=True)
+class Part:
+    """A sealed part of a recording, or a gap: the order is that of their events."""
+
+    host: str
+    boot: str
+    owner: str
+    """The owner's uid; all: of the whole host."""
+    session: str
+    number: int
+    kind: str
+    """tracer or gap."""
+
+    @property
+    def path(self) -> str:
+        """Below an outbox, and below raw/v2/ of a lake."""
+        return f"{self.host}/{self.boot}/{self.owner}/{self.session}-{self.number:08}.{self.kind}"
+
+    @property
+    def series(self) -> tuple[str, str, str, str]:
+        """Parts with the same are one recording."""
+        return self.host, self.boot, self.owner, self.session
+
+
+def part_of(path: str) -> Part | None:
+    """What such a path names. None: no part."""
+    found = _PART.fullmatch(path)
+    if not found or found["host"].startswith("."):
+        return None
+    return Part(found["host"], found["boot"], found["owner"], found["session"], int(found["number"]), found["kind"])
