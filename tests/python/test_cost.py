@@ -649,6 +649,36 @@ class BadBills(CostCase):
         self.assertEqual(Decimal(result.totals["USD"]["billed"]), 2)
         self.assertTrue(any("replaced" in note for note in result.notes))
 
+    def test_two_deliveries_of_one_month(self) -> None:
+        """The open one and the final one: other ids and invoices, also if one was written in another way; by --repeated newest, the
+        parts of the newer one."""
+        month = {"bill_billing_period_start_date": "2026-03-01T00:00:00Z", "bill_payer_account_id": "1"}
+        lines = [machine_line(f"{hour}.50", hour, **month) for hour in range(4, 12)]
+        focus = [{"BilledCost": f"{n}.50", "EffectiveCost": "1", "ListCost": "1", "BillingCurrency": "USD", "ChargeCategory": "Usage",
+                  "ChargePeriodStart": HOUR.format(n), "ChargePeriodEnd": HOUR.format(n + 1), "ResourceId": "x", "BillingPeriodStart": HOUR.format(0),
+                  "ServiceCategory": "Compute"} for n in range(4, 12)]
+        cases = {"cur": ([row | {"identity_line_item_id": f"a{n}", "bill_invoice_id": ""} for n, row in enumerate(lines)],
+                         [row | {"identity_line_item_id": f"b{n}"} for n, row in enumerate(lines)]),
+                 "written anew": (lines, [row | {"line_item_unblended_cost": row["line_item_unblended_cost"].rstrip("0"), "line_item_usage_amount": "1.0",
+                                                 "line_item_usage_start_date": row["line_item_usage_start_date"].replace("T", " ").replace("Z", "+00")}
+                                          for row in lines]),
+                 "focus": ([row | {"InvoiceId": ""} for row in focus], [row | {"InvoiceId": "INV1"} for row in focus])}
+        for name, (old, new) in cases.items():
+            with self.subTest(name):
+                new = [*new, new[0] | {"line_item_usage_start_date": HOUR.format(15), "line_item_usage_end_date": HOUR.format(16), "ChargePeriodStart": HOUR.format(15)}]
+                new = [{key: row[key] for key in new[0]} for row in new]
+                parts = [self.table(f"{each}.csv", rows) for each, rows in (("old-1", old[:5]), ("old-2", old[5:]), ("new-1", new[:3]), ("new-2", new[3:]))]
+                for repeated in ("error", "once"):
+                    self.refused("TRC131", "deliveries of one month", "--repeated newest", bills=parts, repeated=repeated)
+                self.assertEqual(Decimal(costs(parts[2:]).totals["USD"]["billed"]), Decimal("68.5"))
+                for order in (parts, [parts[0], parts[2], parts[1], parts[3]]):
+                    self.assertEqual(Decimal(costs(order, repeated="newest").totals["USD"]["billed"]), Decimal("68.5"))
+                self.assertEqual(Decimal(costs(parts, repeated="all").totals["USD"]["billed"]), Decimal("132.5"))
+                # Parts of one month stay.
+                self.assertEqual(Decimal(costs(parts[2:], repeated="newest").totals["USD"]["billed"]), Decimal("68.5"))
+        # An older delivery that is named last would replace a part only.
+        self.refused("TRC131", "deliveries of one month", bills=[self.table("new.csv", new), self.table("early.csv", old[:2])], repeated="newest")
+
     def test_half_of_it(self) -> None:
         path = Path(self.table("bill.csv", [machine_line("1.25", hour) for hour in range(20)]))
         whole = path.read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from .._data import query
 from .._errors import BillError, Problem
 from ._database import PLACES, columns_of, problem, read_error, source_of
-from ._formats import FORMATS, detect, key_of
+from ._formats import FORMATS, Columns, detect, key_of
 
 __all__ = ["Bill", "read_bills"]
 
@@ -20,6 +21,8 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _MONEY = ("billed", "effective", "list", "split_used", "split_unused", "list_split_used", "list_split_unused", "unused")
 _TIMES = ("start", "end")
 _REPEATED = ("error", "once", "all", "newest")
+# Columns that another delivery of the same month has anew for each line.
+_OF_DELIVERY = re.compile("invoic|lineitemid$|exporttime")
 
 
 @dataclass
@@ -69,6 +72,7 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str,
         # compared so.
         if len(shapes) == 1 and select["identity"] == "NULL::VARCHAR":
             select["whole"] = f"hash({', '.join(columns.raw(key) + '::VARCHAR' for key in sorted(map(key_of, columns.types)))})"
+        select["content"] = _content_of(columns) if len(paths) > 1 and len(shapes) == 1 else "NULL::UBIGINT"
         parts = ", ".join(f'{value} AS "{name}"' for name, value in select.items())
         make = "CREATE TABLE read AS" if at == 0 else "INSERT INTO read"
         try:
@@ -134,16 +138,17 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
     id and time are."""
     if repeated not in _REPEATED:
         raise problem("TRC101", f"repeated is {repeated!r}", f"one of {', '.join(_REPEATED)}")
-    names = [row[0] for row in connection.execute("DESCRIBE read").fetchall() if row[0] not in ("file", "row")]
+    names = [row[0] for row in connection.execute("DESCRIBE read").fetchall() if row[0] not in ("file", "row", "content")]
+    key, by_id, content = (f"hash({', '.join(f'{chr(34)}{name}{chr(34)}' if alike else _value_of(name) for name in of)})"
+                           for of in (names, ("identity", *_TIMES), [each for each in names if each not in ("identity", "invoice")]))
+    find = query(__file__, "deliveries", by_id=by_id, content=content, period=_time_of("period"))
     if repeated == "newest" and len(paths) > 1:
-        dropped = connection.execute(
-            f"""DELETE FROM read USING (SELECT payer, {_time_of('period')} AS period, max(file) AS newest FROM read GROUP BY ALL) AS n
-            WHERE read.payer IS NOT DISTINCT FROM n.payer AND {_time_of('read.period')} IS NOT DISTINCT FROM n.period AND
-            read.file < n.newest""").fetchone()[0]
+        connection.execute(find)
+        dropped = connection.execute(f"""DELETE FROM read USING (SELECT DISTINCT file, payer, period FROM deliveries WHERE older) AS o
+            WHERE read.file = o.file AND read.payer IS NOT DISTINCT FROM o.payer AND {_time_of('read.period')} IS NOT DISTINCT FROM o.period
+            """).fetchone()[0]
         if dropped:
-            bill.notes.append(f"{dropped} lines of older files were replaced: of a billing period, the file named last counts")
-    key, by_id = (f"hash({', '.join(f'{chr(34)}{name}{chr(34)}' if alike else _value_of(name) for name in of)})"
-                  for of in (names, ("identity", *_TIMES)))
+            bill.notes.append(f"{dropped} lines of older files were replaced: most of them are in files that are named after them")
     connection.execute(f"""CREATE TEMP TABLE repeats AS SELECT file, row, first_file, first_row FROM (
         SELECT file, row, identity, first_value(file) OVER same AS first_file, first_value(row) OVER same AS first_row
         FROM read WINDOW same AS (PARTITION BY CASE WHEN identity IS NULL THEN {key} ELSE {by_id} END ORDER BY file, row))
@@ -156,6 +161,9 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
                           "rows: they would be counted twice",
                           "name one delivery of each billing period; or choose: --repeated once, all, newest")
         connection.execute("DELETE FROM read USING repeats WHERE read.file = repeats.file AND read.row = repeats.row")
+    if len(paths) > 1:
+        connection.execute(find)
+        _check_deliveries(connection, paths, repeated, bill)
     if count:
         bill.notes.append(f"{count} lines came twice and were counted {'twice' if repeated == 'all' else 'once'}")
     if "whole" in names:
@@ -163,6 +171,25 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
                                   "try_cast(split_used AS DOUBLE)) <> 0 GROUP BY file, whole) WHERE n > 1").fetchone()[0]
         if same:
             bill.notes.append(f"{same} lines are like another of their file in all columns: they have no id, and count")
+
+
+def _check_deliveries(connection: Any, paths: Sequence[str], repeated: str, bill: Bill) -> None:
+    """A month that was delivered again has other ids and invoices, and may be written in another way."""
+    found = connection.execute("SELECT file, other, count(*) FROM deliveries GROUP BY ALL ORDER BY ALL LIMIT 1").fetchone()
+    if not found:
+        return
+    first, last = paths[min(found[:2])], paths[max(found[:2])]
+    what = f"{last} and {first} seem to be deliveries of one month: {found[2]} lines are alike in all but ids and invoices"
+    if repeated != "all":
+        raise problem("TRC131", f"{what}: they would be counted twice",
+                      "name the files of one delivery of each month; or choose: --repeated newest, with those of the newest last, or all")
+    bill.notes.append(f"{what}, and were counted twice")
+
+
+def _content_of(columns: Columns) -> str:
+    """Of all columns of a line, however numbers and times are written, without what each delivery has anew."""
+    words = [columns.text(key) for key in sorted(map(key_of, columns.types)) if not _OF_DELIVERY.search(key)]
+    return f"hash({', '.join(f'coalesce(try_cast({word} AS DOUBLE)::VARCHAR, try_cast({word} AS TIMESTAMPTZ)::VARCHAR, {word})' for word in words)})"
 
 
 def _time_of(column: str) -> str:

@@ -39,8 +39,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     cost.add_argument("--tag", metavar="MEANING=TAG", action="append", default=[],
                       help="which tag of the bill means run, hash, pipeline, step, sample or user")
     cost.add_argument("--repeated", choices=("error", "once", "all", "newest"), default="error",
-                      help="lines that come twice: an error, counted once, all counted, or the file named last counts for its "
-                      "billing period")
+                      help="lines that come twice: an error, counted once, all counted, or those of the delivery of a month that is named last")
     cost.add_argument("--currency", metavar="CODE", help="the currency of lines that name none")
     cost.add_argument("--timezone", metavar="ZONE", help="of times without one in tables of tasks and machines, such as Europe/Berlin. "
                       "Default: UTC")
