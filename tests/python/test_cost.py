@@ -820,7 +820,11 @@ class Prices(CommandCase):
         self.assertIsNone(row["billed"])
         self.assertIsNone(row["idle"])
         self.assertRegex(row["price_date"], r"^\d{4}-\d\d-\d\d$")
-        self.assertIn("estimate", result.text())
+        # The first line says what is not in it; a bill's figures need no such line.
+        self.assertIn("Capacity that no task held is not in it", result.text().splitlines()[0])
+        self.assertIn("Capacity that no task held is not in it", result.to_json()["notes"][0])
+        self.assertIn("Capacity that no task held is not in it", result.html())
+        self.assertNotIn("Capacity", self.costs([machine_line("1")]).text())
 
     def test_older_parts_of_a_recording_come_first(self) -> None:
         names = ("b.tracer", "a.tracer", "host.tracer", "host.tracer.1", "host.tracer.10", "host.tracer.2", "x/host.tracer.1")
