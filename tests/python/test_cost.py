@@ -36,6 +36,9 @@ from tracer.cost._prices import import_prices
 from tracer.cost._shares import amount_of, shares_of, units_of
 from tracer.cost._tasks import recordings_in
 from tracer.cost._terms import TERMS
+from tracer.recommend import recommend
+from tracer.tune import tune
+from tracer.whatif import what_if
 
 ARN = "arn:aws:ecs:eu-west-1:111122223333:task/cluster/"
 ECS = [f"{n:032x}" for n in range(16)]
@@ -1101,6 +1104,41 @@ class Hosts(CostCase):
         self.assertGreater(Decimal(row["allocated"]), 0)
         self.assertLess(Decimal(row["allocated"]), Decimal("1.04") * 60 / 3600)
         self.assertEqual(costs([], [path], prices=prices, by=["step"]).rows, [])
+
+    def test_a_task_in_a_task_counts_once(self) -> None:
+        """Also one in make's shell, which is a task, too."""
+        busy = f"{sys.executable} -S -c 'import time\nheld = b\"x\" * (50 << 20)\nwhile time.process_time() < 0.4: pass'"
+        inner = f"{TRACERD} task --step inner -- {busy}"
+        script = self.folder / "inner.sh"
+        script.write_text(f"{inner}\n")
+        (self.folder / "Makefile").write_text(f"out:\n\tsh {script} > out\n")
+        for name, words in (("task", [TRACERD, "task", "--step", "outer", "--", "sh", "-c", f"sh {script}; true"]),
+                            ("make", ["make", "-f", str(self.folder / "Makefile")])):
+            with self.subTest(name):
+                path = str(self.folder / f"{name}.tracer")
+                subprocess.run([TRACERD, "run", "--no-history", "--record", path, "--", *words], check=True, cwd=self.folder,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                read = tracer.read(path)
+                outer, within = sorted(read.tasks.to_dicts(), key=lambda each: -(each["end_ns"] - each["begin_ns"]))
+                hosts = self.table("hosts.csv", [{"instance": "i-0abc", "host_name": read.host.host_name, "instance_type": "m6i.xlarge",
+                                                  "region": "eu-west-1"}])
+                prices = self.table("prices.csv", Prices.LIST)
+                rows = {row["step"]: Decimal(row["allocated"]) for row in costs([], [path], hosts=hosts, prices=prices, by=["step"]).rows}
+                # 36 of its 52 weigh its CPUs.
+                seconds = (outer["end_ns"] - outer["begin_ns"]) / 1e9
+                peak = (outer["peak_bytes"] or outer["peak_at_least_bytes"]) / (1 << 30)
+                whole = 1.04 / 3600 * (9 * outer["cpu_ns"] / 1e9 + peak * seconds) / 52
+                self.assertAlmostEqual(float(sum(rows.values())) / whole, 1, delta=0.01)
+                self.assertGreater(rows["inner"], rows["outer" if name == "task" else None])
+                self.assertEqual([row["step"] for row in tune([path]).rows], ["inner"])
+                self.assertEqual([row["step"] for row in recommend([path], prices=prices).rows], ["inner"])
+                replayed = what_if(path, cpus=[1])
+                self.assertEqual(replayed.tasks, 1)
+                self.assertLess(replayed.rows[0]["cpu_share"] * replayed.rows[0]["wall_ns"], 1.05 * outer["cpu_ns"])
+                # The one that an engine asked for counts, with all that is inside.
+                trace = self.table("trace.csv", [{"hash": outer["task_id"], "process": outer["step"] or "", "cpus": "2", "memory": str(4 << 30), "status": "COMPLETED"}])
+                self.assertEqual([row["attempts"] for row in tune([path, trace]).rows], [1])
+                self.assertEqual(tune([path, trace]).rows[0]["memory_requested_bytes"], 4 << 30)
 
     def test_a_recording_of_a_part_of_its_host_says_nothing_of_the_rest(self) -> None:
         path = str(self.folder / "run.tracer")

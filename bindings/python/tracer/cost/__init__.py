@@ -149,6 +149,7 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
         if hosts is not None:
             _tasks.read_hosts(connection, os.fspath(hosts))
         count = _tasks.read_tasks(connection, [os.fspath(path) for path in tasks], notes)
+        _tasks.subtract_inner(connection)
         if timezone is None:
             _tasks.note_zones(connection, [os.fspath(path) for path in tasks], notes)
         scale, facts, lines, totals = _terms.MIN_SCALE, {}, 0, {}
