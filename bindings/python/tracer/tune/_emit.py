@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError
 from .._format import visible
-from ._inputs import LEAST_BYTES
-from ._memory import ONE_RUN
-from ._steps import rests_on_one_run
+from ._memory import LEAST_BYTES
+from ._steps import other_inputs
 from ._text import size, waste_text
 
 if TYPE_CHECKING:
@@ -63,17 +62,19 @@ def _rows(result: Tune, mark: str, indent: str = "") -> Iterator[tuple[Mapping[s
             yield row, name
 
 
-def _memory_comment(row: Mapping[str, Any]) -> str:
+def _memory_comment(row: Mapping[str, Any], line: Mapping[str, Any] | None = None) -> str:
+    """`line`: by the size of the input, instead of the constant."""
+    advised = row if line is None else line
     parts = [f"was {size(row['memory_requested_bytes'])}" if row["memory_requested_bytes"] is not None else "request not known"]
     needed = row["memory_needed_at_least_bytes"]
     parts.append(f"needs {size(needed)} or more" if needed is not None else f"peak {size(row['memory_peak_bytes'])} of {row['tasks']} tasks")
-    saved = row["memory_gib_hours_saved"]
+    saved = advised["memory_gib_hours_saved"]
     if saved:
         of = row["memory_gib_hours_requested"]
         parts.append(f"{'saves' if saved > 0 else 'adds'} {abs(saved):.2f} of {of:.2f} GiB hours")
-    if row["failure_rate"] is not None:
-        other = f", up to {100 * ONE_RUN:.0f} in another run" if rests_on_one_run(row) else ""
-        parts.append(f"risk: {100 * row['failure_rate']:.1f} of 100 first attempts need more{other}")
+    rate = advised["failure_rate"]
+    if rate is not None:
+        parts.append(f"risk: {100 * rate:.1f} of 100 first attempts may need more{other_inputs(rate)}")
     return ", ".join(parts)
 
 
@@ -153,7 +154,7 @@ def _snakemake(result: Tune) -> Iterator[str]:
             if line is not None:
                 value = (f"max({math.ceil(LEAST_BYTES / 1e6)}, {math.ceil(line['constant_bytes'] / 1e6)} + "
                          f"{line['per_input_byte'] * 1.048576:.4g} * input.size_mb) * attempt")
-            lines.append(f"    mem_mb: {json.dumps(value)}  # {_memory_comment(row)}")
+            lines.append(f"    mem_mb: {json.dumps(value)}  # {_memory_comment(row, line)}")
         if _lowers_time(row):
             lines.append(f"    runtime: {json.dumps(str(round(row['advised_time_s'] / 60)) + ' * attempt')}  # {_time_comment(row)}")
         if lines:
