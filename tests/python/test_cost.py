@@ -189,10 +189,10 @@ class Splits(CostCase):
                             [task("00:00:00", "04:00:00") | {"start": "2026-02-28T20:10:00Z"}])
         self.assertEqual(self.sums(result), {"allocated": Decimal("1.5"), "idle": Decimal("0.5")})
 
-    def test_spread_and_even(self) -> None:
+    def test_keep_and_spread(self) -> None:
         lines = [split_line(ECS[1], "0.1", "0.3"), split_line(ECS[2], "0.3", "0.8", task="ee00ee00")]
         tasks = [task("10:00:00", "10:30:00"), task("10:00:00", "10:30:00", "ee/00ee00", process="SORT")]
-        for idle, expected in (("keep", ("0.1", "0.3")), ("spread", ("0.4", "1.1")), ("even", ("0.65", "0.85"))):
+        for idle, expected in (("keep", ("0.1", "0.3")), ("spread", ("0.4", "1.1"))):
             result = self.costs(lines, tasks, idle=idle, by=["step"])
             found = {row["step"]: Decimal(row["allocated"]) for row in result.rows}
             self.assertEqual((found["ALIGN"], found["SORT"]), tuple(map(Decimal, expected)), idle)
@@ -211,20 +211,30 @@ class Splits(CostCase):
         result = self.costs([machine_line("0.35"), lines[1]], [task("10:00:00", "10:30:00")])
         self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.1")})
 
+    def test_split_lines_of_a_machine_under_a_savings_plan(self) -> None:
+        """The line has the price on demand, the split ones that of the plan: what they differ by is no idle capacity."""
+        covered = machine_line("1.00", line_item_line_item_type="SavingsPlanCoveredUsage", savings_plan_savings_plan_effective_cost="0.60")
+        negation = machine_line("-1.00", instance="", line_item_line_item_type="SavingsPlanNegation", line_item_usage_type="x")
+        split = split_line(ECS[1], "0.36", "0.24", split_line_item_parent_resource_id="i-0abc")
+        for basis, expected in (("billed", {"allocated": "0.60", "idle": "0.40", "not_attributable": "-1"}),
+                                ("effective", {"allocated": "0.36", "idle": "0.24"})):
+            result = self.costs([covered, negation, split], [task("10:00:00", "10:30:00")], basis=basis)
+            self.assertEqual(self.sums(result), {term: Decimal(value) for term, value in expected.items()}, basis)
+
     def test_idle_of_a_machine_beside_its_split_lines_goes_to_its_containers(self) -> None:
         """Also what the provider did not split; a run that is not among the tasks gets its part."""
         parent = {"split_line_item_parent_resource_id": "i-0abc"}
         lines = [machine_line("2.00"), split_line(ECS[1], "0.1", "0.3", **parent), split_line(ECS[2], "0.3", "0.8", task="ee00ee00", **parent)]
         tasks = [task("10:00:00", "10:30:00"), task("10:00:00", "10:30:00", "ee/00ee00", process="SORT")]
         part = Decimal("0.5") / Decimal("1.5")
-        for idle, expected in (("keep", ("0.1", "0.3")), ("spread", (Decimal("0.4") + part * Decimal("0.4"), Decimal("1.1") + part * Decimal("1.1"))),
-                               ("even", ("0.9", "1.1"))):
+        for idle, expected in (("keep", ("0.1", "0.3")), ("spread", (Decimal("0.4") + part * Decimal("0.4"), Decimal("1.1") + part * Decimal("1.1")))):
             result = self.costs(lines, tasks, idle=idle, by=["step"])
             found = {row["step"]: Decimal(row["allocated"]) for row in result.rows}
             for step, value in zip(("ALIGN", "SORT"), map(Decimal, expected)):
                 self.assertAlmostEqual(found[step], value, 11, idle)
         lines = [*lines[:2], split_line(ECS[2], "0.3", "0.8", "other", **parent)]
-        self.assertEqual(self.sums(self.costs(lines, tasks, idle="even")), {"allocated": Decimal("0.9"), "not_attributable": Decimal("1.1")})
+        self.assertEqual(self.sums(self.costs([lines[0] | {"line_item_unblended_cost": "1.50"}, *lines[1:]], tasks, idle="spread")),
+                         {"allocated": Decimal("0.4"), "not_attributable": Decimal("1.1")})
         lines = [machine_line("2.00"), split_line(ECS[1], "0", "0", **parent)]
         self.assertEqual(self.sums(self.costs(lines, tasks, idle="spread")), {"idle": Decimal(2)})
 
@@ -404,9 +414,8 @@ class Machines(CostCase):
 
     def test_idle_to_tasks(self) -> None:
         tasks = [task("10:00:00", "11:00:00", cpus="1", memory=str(4 << 30)), task("10:00:00", "10:30:00", "cc/00cc00", "r2")]
-        for idle, expected in (("spread", ("0.5", "0.5")), ("even", ("0.5", "0.5"))):
-            found = {row["run"]: Decimal(row["allocated"]) for row in self.costs([machine_line("1.00")], tasks, [HOST], idle=idle).rows}
-            self.assertEqual((found["r1"], found["r2"]), tuple(map(Decimal, expected)), idle)
+        found = {row["run"]: Decimal(row["allocated"]) for row in self.costs([machine_line("1.00")], tasks, [HOST], idle="spread").rows}
+        self.assertEqual((found["r1"], found["r2"]), (Decimal("0.5"), Decimal("0.5")))
 
 
     def test_machines_that_share_a_name(self) -> None:
@@ -534,6 +543,17 @@ class Formats(CostCase):
         self.assertEqual(self.sums(result), {"idle": Decimal("0.5"), "not_attributable": Decimal("1")})
         effective = self.costs(lines, [task("10:00:00", "11:00:00")], [HOST], basis="effective")
         self.assertEqual(self.sums(effective)["unused_commitment"], Decimal("0.7"))
+
+    def test_focus_that_a_provider_has_split(self) -> None:
+        """1.3: all of a machine's row belongs to the container that it names, not to whatever ran on the machine."""
+        tags = {"unique_run_id": "r1", "task_hash": "ab12cd34ffff"}
+        row = {"BilledCost": "1", "EffectiveCost": "1", "ListCost": "1", "BillingCurrency": "USD", "ChargeCategory": "Usage", "ServiceCategory": "Compute",
+               "ChargePeriodStart": HOUR.format(10), "ChargePeriodEnd": HOUR.format(11), "ResourceId": "i-0abc", "Tags": "{}"}
+        tasks = [task("10:15:00", "10:30:00"), task("10:15:00", "10:45:00", "cc/00cc00", "r2")]
+        for allocated, expected in (({"AllocatedResourceId": "pod-1", "AllocatedTags": json.dumps(tags)}, {"r1": Decimal(1)}),
+                                    ({"AllocatedResourceId": ARN + ECS[1], "AllocatedTags": "{}"}, {"r2": Decimal(1)})):
+            result = self.costs([row | allocated], [tasks[0], tasks[1] | {"ecs_id": ARN + ECS[1]}], [HOST])
+            self.assertEqual({each["run"]: Decimal(each["allocated"]) for each in result.rows}, expected)
 
     def test_no_cost_is_made_of_quantity_and_price(self) -> None:
         self.assertEqual(sum(self.sums(self.costs([self.focus("0.00000080000")])).values()), Decimal("0.0000008"))
@@ -681,6 +701,25 @@ class BadBills(CostCase):
                 self.assertEqual(Decimal(costs(parts[2:], repeated="newest").totals["USD"]["billed"]), Decimal("68.5"))
         # An older delivery that is named last would replace a part only.
         self.refused("TRC131", "deliveries of one month", bills=[self.table("new.csv", new), self.table("early.csv", old[:2])], repeated="newest")
+
+    def test_own_exports_of_others_are_refused_with_how_to_get_focus(self) -> None:
+        for name, columns in (("azure", ("BillingAccountId", "MeterCategory", "CostInBillingCurrency", "ResourceId", "Date")),
+                              ("oci", ("lineItem/referenceNo", "lineItem/tenantId", "product/service", "cost/myCost"))):
+            self.refused("TRC130", "is no bill", "FOCUS", "own", bills=[self.table(f"{name}.csv", [dict.fromkeys(columns, "1")])])
+
+    def test_odd_bills(self) -> None:
+        """A list price that is none matters only by list prices; tags are enough; sums and columns that are ambiguous are refused."""
+        line = split_line(ECS[1], "1", "0.5", pricing_public_on_demand_cost="convertible")
+        result = self.costs([line], [task("10:00:00", "10:30:00")])
+        self.assertEqual(self.sums(result), {"allocated": Decimal(1), "idle": Decimal("0.5")})
+        line = machine_line("1", pricing_public_on_demand_cost="convertible")
+        self.assertTrue(any("convertible" in note for note in self.costs([line]).notes))
+        self.refused("TRC130", "convertible", bills=[self.table("bill.csv", [line])], basis="list")
+        line = split_line(ECS[1], "1", "0.5")
+        del line["line_item_resource_id"]
+        self.assertEqual(self.sums(self.costs([line], [task("10:00:00", "10:30:00")])), {"allocated": Decimal(1), "idle": Decimal("0.5")})
+        self.refused("TRC130", "sums to 1.8e+14", bills=[self.table("bill.csv", [machine_line("9e13"), machine_line("9e13", 11)])])
+        self.refused("TRC130", "come twice: line_item_unblended_cost", bills=[self.table("bill.csv", [machine_line("1", lineItem_UnblendedCost="2")])])
 
     def test_half_of_it(self) -> None:
         path = Path(self.table("bill.csv", [machine_line("1.25", hour) for hour in range(20)]))
@@ -899,6 +938,8 @@ class Prices(CommandCase):
         path = self.table("prices.csv", self.LIST)
         self.tracer("prices", "show", "m6i.xlarge", status=1)
         self.assertIn("the file's own date", self.tracer("prices", "import", path).stdout)
+        old = self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])
+        self.assertIn("the price list says no date", self.tracer("cost", old).stdout)
         (self.folder / "data/libtracer/prices.csv").unlink()
         self.assertIn("1 prices of 2020-01-02, in", self.tracer("prices", "import", path, "--date", "2020-01-02").stdout)
         self.assertIn("import newer ones", self.tracer("prices", "age").stdout)

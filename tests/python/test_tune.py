@@ -464,10 +464,10 @@ class Emitted(TuneCase):
         text = self.emitted("sbatch", "align")
         self.assertRegex(text, r"(?m)^#SBATCH --mem=\d+M$")
         self.assertRegex(text, r"(?m)^#SBATCH --time=03:00:00$")
-        # A limit where none is known can only kill.
+        # Also where none is known.
         unknown = self.tune([task(n, peak, time="") for n, peak in enumerate(PEAKS)])
         self.assertIsNotNone(self.row(unknown)["advised_time_s"])
-        self.assertNotIn("#SBATCH --time", unknown.emit("sbatch"))
+        self.assertIn("request not known, took 60.0 min at most", unknown.emit("sbatch"))
         self.assertIn("#SBATCH --mem", unknown.emit("sbatch"))
 
     def test_no_such_engine(self) -> None:

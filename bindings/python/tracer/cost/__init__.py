@@ -22,7 +22,7 @@ from .._format import visible
 __all__ = ["BASES", "IDLE", "Costs", "costs"]
 
 BASES = ("billed", "effective", "list")
-IDLE = ("keep", "spread", "even")
+IDLE = ("keep", "spread")
 
 
 @dataclass

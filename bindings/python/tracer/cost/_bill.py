@@ -13,7 +13,7 @@ from typing import Any
 from .._data import query
 from .._errors import BillError, Problem
 from ._database import PLACES, columns_of, problem, read_error, source_of
-from ._formats import FORMATS, Columns, detect, key_of
+from ._formats import FORMATS, NATIVE, Columns, detect, key_of
 
 __all__ = ["Bill", "read_bills"]
 
@@ -50,11 +50,16 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str,
         if found is None:
             names = ", ".join(each.title for each in FORMATS)
             problems.append(Problem("TRC130", None, f"{path} is no bill that is known by its columns: {names}",
-                                    "name an export of one of these", ""))
+                                    next((how for key, how in NATIVE.items() if columns.has(key)), "name an export of one of these"), ""))
             continue
         missing = [each for each in found.required if not columns.has(key_of(each))]
         if basis == "list" and not any(columns.has(key_of(each)) for each in found.bases["list"]):
             missing.append(found.bases["list"][0])
+        twice = [each for each in found.required if sum(key_of(name) == key_of(each) for name in columns.types) > 1]
+        if twice:
+            problems.append(Problem("TRC130", None, f"{path}, row 0 ({found.title}): columns come twice: {', '.join(twice)}",
+                                    "names are compared without case and separators: export it again", ""))
+            continue
         if missing:
             problems.append(Problem("TRC130", None, f"{path}, row 0 ({found.title}): columns are missing: {', '.join(missing)}",
                                     "export it with these columns; names are compared without case and separators", ""))
@@ -80,7 +85,7 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str,
                                f"FROM {source_of(path)}")
         except Exception as error:
             raise read_error(path, error) from None
-    _check(connection, paths)
+    _check(connection, paths, basis, bill)
     _check_repeated(connection, paths, repeated, len(shapes) == 1, bill)
     bill.scale = _scale(connection, bill)
     _make_lines(connection)
@@ -112,12 +117,15 @@ def _ends_with_line(path: str) -> bool:
         return file.read(1) == b"\n"
 
 
-def _check(connection: Any, paths: Sequence[str]) -> None:
-    """Numbers and times that are none. All files, the first rows of each."""
+def _check(connection: Any, paths: Sequence[str], basis: str, bill: Bill) -> None:
+    """Numbers and times that are none. All files, the first rows of each. List prices matter where they are asked for."""
     problems = []
     for name in (*_MONEY, "hours"):
         bad = connection.execute(f"SELECT file, row, {name} FROM read WHERE {name} IS NOT NULL AND "
                                  f"(NOT regexp_matches({name}, '{_NUMBER}') OR try_cast({name} AS DECIMAL(38, {PLACES})) IS NULL) ORDER BY file, row LIMIT 3").fetchall()
+        if bad and name.startswith("list") and basis != "list":
+            bill.notes.append(f"{paths[bad[0][0]]}, row {bad[0][1]}: its list price is no number: {bad[0][2]!r}. Such ones count as not known")
+            continue
         problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no number of up to 14 digits: {value!r}", "export it again", "")
                      for file, row, value in bad]
     for name in _TIMES:
@@ -125,6 +133,9 @@ def _check(connection: Any, paths: Sequence[str]) -> None:
                                  f'try_cast("{name}" AS TIMESTAMPTZ) IS NULL ORDER BY file, row LIMIT 3').fetchall()
         problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no time: {value!r}", "export it again", "")
                      for file, row, value in bad]
+    sums = connection.execute(f"SELECT {', '.join(f'sum(abs(try_cast({name} AS DOUBLE)))' for name in _MONEY)} FROM read").fetchone()
+    problems += [Problem("TRC130", None, f"{', '.join(paths)}: {name} sums to {value:.3g}, more than 14 digits", "name a part of the files", "")
+                 for name, value in zip(_MONEY, sums) if value is not None and value >= 9e13]
     bad = connection.execute("SELECT file, row FROM read WHERE billed IS NULL AND split_used IS NULL "
                              "ORDER BY file, row LIMIT 3").fetchall()
     problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: it has no cost, neither its own nor a split one",

@@ -31,8 +31,8 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
                       "kind. Default: run")
     cost.add_argument("--basis", choices=("billed", "effective", "list"), default="billed",
                       help="what the invoice sums, what it is with commitments spread over their use, or list prices")
-    cost.add_argument("--idle", choices=("keep", "spread", "even"), default="keep",
-                      help="capacity that no task held: a term of its own, spread over tasks by their shares, or evenly")
+    cost.add_argument("--idle", choices=("keep", "spread"), default="keep",
+                      help="capacity that no task held: a term of its own, or spread over tasks by their shares")
     cost.add_argument("--hosts", metavar="FILE", help="a table of machines: instance, host_name, sizes, when they were watched")
     cost.add_argument("--prices", metavar="FILE", help="a price list. Default: the imported ones")
     cost.add_argument("--centers", metavar="FILE", help="rules of cost centers, in TOML")

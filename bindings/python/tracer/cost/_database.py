@@ -93,5 +93,7 @@ def read_error(path: str, error: Exception) -> Exception:
     # Of CSV, the reason is behind the line itself.
     if reason := re.search(r"CSV Error on Line: \d+\n.*?\n([^\n]+)\n\s*\n", text, re.DOTALL):
         first = reason[1].strip()
+    # What the reader advises is for those who write its SQL.
+    first = re.sub(r"[^.:;]*ignore_errors[^.;]*[.;]?", "", first).strip()
     return problem("TRC130", f"{where}: {first}", "the file is cut or damaged: get it again")
 

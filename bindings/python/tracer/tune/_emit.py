@@ -55,7 +55,7 @@ def _rows(result: Tune, mark: str, indent: str = "") -> Iterator[tuple[Mapping[s
     """Rows with what their comment says; without a row, the comment says why it is left out."""
     for row in sorted(result.rows, key=lambda each: (each["pipeline"] or "", each["step"] or "")):
         name = _comment(row["step"] or "(no step)")
-        if row["advised_memory_bytes"] is None and row["advised_cpus"] is None and not _lowers_time(row):
+        if row["advised_memory_bytes"] is None and row["advised_cpus"] is None and row["advised_time_s"] is None:
             reason = "; ".join(row["reasons"]) or "nothing is to be changed"
             yield None, f"{indent}{mark} {name}: {_comment(reason)}"
         else:
@@ -80,18 +80,14 @@ def _memory_comment(row: Mapping[str, Any], line: Mapping[str, Any] | None = Non
 
 def _cpus_comment(row: Mapping[str, Any]) -> str:
     saved = row["cpu_hours_saved"]
-    return (f"was {row['cpus_requested']:g}, wants {row['cpus_wanted']:.1f} for 95 % of the time"
+    return (("request not known" if row["cpus_requested"] is None else f"was {row['cpus_requested']:g}") + f", wants {row['cpus_wanted']:.1f} for 95 % of the time"
             + (f", saves {saved:.2f} of {row['cpu_hours_requested']:.2f} CPU hours" if saved else "")
             + "; risk: bursts take longer")
 
 
 def _time_comment(row: Mapping[str, Any]) -> str:
-    return f"was {row['time_requested_s'] / 60:.0f} min, took {row['time_most_s'] / 60:.1f} min at most; risk: what takes longer is killed"
-
-
-def _lowers_time(row: Mapping[str, Any]) -> bool:
-    """A limit where there was none can only kill."""
-    return row["advised_time_s"] is not None and row["time_requested_s"] is not None
+    was = "request not known" if row["time_requested_s"] is None else f"was {row['time_requested_s'] / 60:.0f} min"
+    return f"{was}, took {row['time_most_s'] / 60:.1f} min at most; risk: what takes longer is killed"
 
 
 def _nextflow(result: Tune, retry: bool) -> Iterator[str]:
@@ -122,7 +118,7 @@ def _nextflow(result: Tune, retry: bool) -> Iterator[str]:
                 yield "    maxRetries = 2"
         if row["advised_cpus"] is not None:
             yield f"    cpus = {row['advised_cpus']}  // {_cpus_comment(row)}"
-        if _lowers_time(row):
+        if row["advised_time_s"] is not None:
             yield f"    time = {{ {round(row['advised_time_s'] / 60)}.min * task.attempt }}  // {_time_comment(row)}"
         yield "  }"
     yield "}"
@@ -155,7 +151,7 @@ def _snakemake(result: Tune) -> Iterator[str]:
                 value = (f"max({math.ceil(LEAST_BYTES / 1e6)}, {math.ceil(line['constant_bytes'] / 1e6)} + "
                          f"{line['per_input_byte'] * 1.048576:.4g} * input.size_mb) * attempt")
             lines.append(f"    mem_mb: {json.dumps(value)}  # {_memory_comment(row, line)}")
-        if _lowers_time(row):
+        if row["advised_time_s"] is not None:
             lines.append(f"    runtime: {json.dumps(str(round(row['advised_time_s'] / 60)) + ' * attempt')}  # {_time_comment(row)}")
         if lines:
             resources += [f"  {json.dumps(name, ensure_ascii=False)}:", *lines]
@@ -185,7 +181,7 @@ def _sbatch(result: Tune) -> Iterator[str]:
         if row["advised_cpus"] is not None:
             yield f"# {_cpus_comment(row)}"
             yield f"#SBATCH --cpus-per-task={row['advised_cpus']}"
-        if _lowers_time(row):
+        if row["advised_time_s"] is not None:
             hours, minutes = divmod(round(row["advised_time_s"] / 60), 60)
             yield f"# {_time_comment(row)}"
             yield f"#SBATCH --time={hours:02}:{minutes:02}:00"

@@ -193,14 +193,12 @@ def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memor
 
 def _size_cpus(row: dict[str, Any], found: Mapping[str, Any]) -> None:
     requested, reasons = row["cpus_requested"], row["reasons"]
-    if requested is None:
-        return
     if found["with_wanted"] < _memory.ENOUGH:
-        if row["cpus_used"] is not None and row["cpus_used"] < requested / 2:
+        if requested is not None and row["cpus_used"] is not None and row["cpus_used"] < requested / 2:
             reasons.append("its CPUs are kept: averages do not say how many it wants at once, a recording does")
         return
     wanted = max(math.ceil(row["cpus_wanted"] - _CPU_TOLERANCE), 1)
-    if wanted < requested:
+    if requested is None or wanted < requested:
         row["advised_cpus"] = wanted
     elif row["bound_by"] in ("oversubscribed", "cpu_limit") and wanted > requested:
         reasons.append(f"its threads want {row['cpus_wanted']:.1f} CPUs at once: request more, or tell it to use fewer")
