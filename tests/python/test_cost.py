@@ -466,6 +466,14 @@ class OtherLines(CostCase):
         self.assertEqual(self.sums(self.costs(lines, basis="effective")),
                          {"unobserved": Decimal("0.6"), "unused_commitment": Decimal("0.4")})
 
+    def test_list_prices_of_commitments(self) -> None:
+        """The list price of what a fee covers is that of the usage: once."""
+        price = {"pricing_public_on_demand_cost": "1.00"}
+        lines = [machine_line("1.00", line_item_line_item_type="SavingsPlanCoveredUsage", **price),
+                 self.line("SavingsPlanNegation", "-1.00"), self.line("SavingsPlanRecurringFee", "0.60", **price),
+                 self.line("RIFee", "0.30", **price)]
+        self.assertEqual(Decimal(self.costs(lines, basis="list").totals["USD"]["list"]), 1)
+
     def test_list_prices(self) -> None:
         lines = [machine_line("1", pricing_public_on_demand_cost="2"), self.line("Tax", "0.1")]
         result = self.costs(lines, basis="list")
@@ -638,6 +646,8 @@ class BadBills(CostCase):
         path = self.folder / "bill.csv"
         path.write_text(Path(self.table("whole.csv", [split_line(ECS[1], "1", "0")])).read_text() + 'Usage,"cut')
         self.refused("TRC130", "bill.csv, row 2", "quote", bills=[path])
+        path.write_text(path.read_text().replace('Usage,"cut', "Usage,cut"))
+        self.assertNotIn("ignore", str(self.refused("TRC130", "bill.csv, row 2", "Expected Number of Columns: 11 Found: 2", bills=[path])))
 
     def test_machines_whose_sizes_and_times_are_none(self) -> None:
         bill = self.table("bill.csv", [machine_line("1")])
