@@ -292,7 +292,7 @@ class Tables(TuneCase):
             self.assertEqual(self.row(result)["runs"], 2)
             for text in (result.why("ALIGN"), result.emit("nextflow")):
                 self.assertEqual("up to 8 with other inputs" in text, is_said, text)
-            self.assertIn("with other inputs, up to 8 of 100", result.text())
+            self.assertIn("with other inputs, 8 of 100 did", result.text())
 
     def test_by_the_size_of_input(self) -> None:
         rows = [task(n, 0.5 + 0.25 * n, 40, input_bytes=n * GIB) for n in range(1, 21)]
@@ -312,7 +312,7 @@ class Tables(TuneCase):
         self.assertIn("input.size_mb", snakemake)
         for text, saved, rate in ((result.emit("nextflow"), constant, row["failure_rate"]), (result.emit("sbatch"), constant, row["failure_rate"]),
                                   (snakemake, line["memory_gib_hours_saved"], line["failure_rate"])):
-            self.assertIn(f"saves {saved:.2f} of {requested:.2f} GiB hours, risk: {100 * rate:.1f} of 100", text)
+            self.assertIn(f"saves {saved:.2f} of {requested:.2f} GiB hours, risk: at most {100 * rate:.1f} of 100", text)
         # Judged by tasks that were held back, of which none failed.
         self.assertAlmostEqual(line["failure_rate"], 1 / (line["judged_tasks"] + 1))
 

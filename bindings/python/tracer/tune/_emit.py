@@ -74,7 +74,7 @@ def _memory_comment(row: Mapping[str, Any], line: Mapping[str, Any] | None = Non
         parts.append(f"{'saves' if saved > 0 else 'adds'} {abs(saved):.2f} of {of:.2f} GiB hours")
     rate = advised["failure_rate"]
     if rate is not None:
-        parts.append(f"risk: {100 * rate:.1f} of 100 first attempts may need more{other_inputs(rate)}")
+        parts.append(f"risk: at most {100 * rate:.1f} of 100 first attempts need more{other_inputs(rate)}")
     return ", ".join(parts)
 
 

@@ -113,7 +113,7 @@ def table_of(result: Tune, most: int, longest: int | None = None) -> tuple[list[
                       f"{_number(row['cpus_requested'])} → {_number(row['cpus_used'])}",
                       f"{size(row['memory_requested_bytes'])} → {peak}",
                       f"{duration(row['time_requested_s'])} → {duration(row['time_most_s'])}", _advice(row),
-                      "-" if row["failure_rate"] is None else f"{100 * row['failure_rate']:.1f}", _saves(row, money)])
+                      "-" if row["failure_rate"] is None else f"≤ {100 * row['failure_rate']:.1f}", _saves(row, money)])
     last = len(lines[0]) - 1
     return lines, {1 + several, last - 1, last}
 
@@ -147,8 +147,8 @@ def _facts(result: Tune) -> list[str]:
     if few:
         parts.append(f"{few} {result.by}s have too few tasks: they keep what they request")
     if any(row["failure_rate"] is not None for row in result.rows):
-        parts.append("fails/100: first attempts that may need more memory, of tasks like these; with other inputs, up to "
-                     f"{100 * OTHER_INPUTS:.0f} of 100. Let them be retried with more")
+        parts.append(f"fails/100: first attempts that need more memory, of tasks like these; with other inputs, {100 * OTHER_INPUTS:.0f} of 100 "
+                     "did. Let them be retried with more")
     return parts
 
 
@@ -188,12 +188,12 @@ def _why(result: Tune, row: Mapping[str, Any]) -> str:
                  f"{duration(row['time_most_s'])} at most")
     lines.append(f"  advice         {_advice(row)}")
     if row["failure_rate"] is not None:
-        lines.append(f"  failure rate   {100 * row['failure_rate']:.2f} of 100 first attempts may need more memory (n = {row['tasks']})"
+        lines.append(f"  failure rate   at most {100 * row['failure_rate']:.1f} of 100 first attempts need more memory (n = {row['tasks']})"
                      + other_inputs(row["failure_rate"]))
     line = row["memory_per_input"]
     if line is not None:
         lines.append(f"  by input       {size(line['constant_bytes'])} + {line['per_input_byte']:.3g} × its size, up to twice "
-                     f"{size(line['most_input_bytes'])}: {100 * line['failure_rate']:.2f} of 100 may need more")
+                     f"{size(line['most_input_bytes'])}: at most {100 * line['failure_rate']:.1f} of 100 need more")
     lines += [f"  because        {visible(reason)}" for reason in row["reasons"]]
     if row["money"] is not None:
         lines.append(f"  money          about {row['money']} {row['currency']}, {row['money_wasted'] or '?'} for nothing, "
