@@ -19,12 +19,18 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
         description="Ships what services have recorded to a lake: a folder, NFS, or a bucket (s3://, gs://, az://). And asks what "
         "lies there. docs/lake.md explains each command.")
     of_lake = lake.add_subparsers(dest="lake_command", required=True, metavar="COMMAND")
-    runs = of_lake.add_parser("runs", help="list the runs of all hosts")
-    runs.add_argument("lake", metavar="LAKE")
-    fetch = of_lake.add_parser("fetch", help="get all recordings of a run, of all its hosts")
-    fetch.add_argument("lake", metavar="LAKE")
-    fetch.add_argument("run", metavar="RUN")
-    fetch.add_argument("folder", metavar="DIR")
+    runs = of_lake.add_parser(
+        "runs", help="list the runs of all hosts",
+        description="Lists the runs that hosts have shipped, the newest first: what several hosts saw of one run is one.")
+    runs.add_argument("lake", metavar="LAKE", help="a folder, or s3://BUCKET/FOLDER, gs://…, az://…")
+    runs.add_argument("--days", metavar="N", type=float, default=7, help="what came in so many days. Default: 7")
+    runs.add_argument("--json", action="store_true", help="write them as JSON: docs/lake.md describes it")
+    fetch = of_lake.add_parser(
+        "fetch", help="get all recordings of a run, of all its hosts",
+        description="Brings the recordings of a run, of all its hosts, into a folder, which each command that takes recordings reads.")
+    fetch.add_argument("lake", metavar="LAKE", help="as with runs")
+    fetch.add_argument("run", metavar="RUN", help="its name, or its key, as 'tracer lake runs' shows them")
+    fetch.add_argument("folder", metavar="DIR", help="where the recordings go; it is made if it is missing")
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
