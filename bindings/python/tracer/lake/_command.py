@@ -9,8 +9,11 @@ from typing import Any
 
 __all__ = ["add_commands", "run"]
 
+# Of the service, as its package makes it.
+DEFAULT_OUTBOX = "/var/lib/tracer/outbox"
+
 # Command -> the file that does it, which is imported for it only.
-_COMMANDS: dict[str, str] = {"runs": "_runs", "fetch": "_fetch"}
+_COMMANDS: dict[str, str] = {"ship": "_ship", "status": "_status", "runs": "_runs", "fetch": "_fetch"}
 
 
 def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
@@ -19,6 +22,19 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
         description="Ships what services have recorded to a lake: a folder, NFS, or a bucket (s3://, gs://, az://). And asks what "
         "lies there. docs/lake.md explains each command.")
     of_lake = lake.add_subparsers(dest="lake_command", required=True, metavar="COMMAND")
+    ship = of_lake.add_parser(
+        "ship", help="bring what waits in the outbox to a lake",
+        description="Brings what waits in the outbox to a lake, oldest first, and goes on for ever. What has arrived leaves the outbox; nothing "
+        "in the lake is overwritten. docs/lake.md says where credentials are looked for.")
+    ship.add_argument("target", metavar="TARGET", help="a folder, s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER")
+    ship.add_argument("--once", action="store_true",
+                      help="try everything once, and end. The exit status is 1 if something still waits")
+    status = of_lake.add_parser(
+        "status", help="show what waits in the outbox, and why",
+        description="Shows what waits in the outbox, what was lost, and what fails. The exit status is 3 if something fails now.")
+    status.add_argument("--json", action="store_true", help="write it as one JSON object")
+    for each in (ship, status):
+        each.add_argument("--outbox", metavar="DIR", default=DEFAULT_OUTBOX, help="default: %(default)s")
     runs = of_lake.add_parser("runs", help="list the runs of all hosts")
     runs.add_argument("lake", metavar="LAKE")
     fetch = of_lake.add_parser("fetch", help="get all recordings of a run, of all its hosts")
