@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from .._core import copy_recording, format_bytes
 from .._errors import RecordingError
 from .._recording import read
+from ._index import hash_of
 from ._layout import RAW, Part
-from ._over_hosts import HASH, LakeRun, find_run
+from ._over_hosts import LakeRun, find_run
 from ._store import open_store
 
 if TYPE_CHECKING:
@@ -68,13 +69,12 @@ def _tasks_of(raw: dict[Part, str]) -> tuple[dict[Part, dict[str, str]], dict[st
     for part, path in raw.items():
         own = tasks[part] = {}
         for event in read(path).select({"task_submit", "task_start", "task_finish"}):
-            context, given = event.context, event.provenance
-            if not context or not given or given.task_id == "inferred" or not HASH.fullmatch(context.task_id or ""):
+            if not event.context or not (task := hash_of(event)):
                 continue
             if event.kind != "task_submit":
-                own[context.task_key] = context.task_id
-            elif event.outcome != "cached" and context.run_key:
-                submitted[context.task_id] = context
+                own[event.context.task_key] = task
+            elif event.context.run_key:
+                submitted[task] = event.context
     return tasks, submitted
 
 

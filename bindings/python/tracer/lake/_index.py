@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,11 +19,14 @@ from ._layout import INDEX, RAW, Part, part_of
 if TYPE_CHECKING:
     from ._store import Store
 
-__all__ = ["entries", "note_shipped"]
+__all__ = ["HASH", "entries", "hash_of", "note_shipped"]
 
 _SCHEMA = 1
 _KINDS = ("run_start", "run_finish", "task_start", "task_finish", "task_submit")
 _AT_ONCE = 8
+HASH = re.compile(r"[0-9a-f/-]{24,}")
+# In an index, of a task: it has ended, or failed. One that waits or runs has 0.
+_ENDS = {"succeeded": 1, "unknown": 1, "failed": 2}
 
 
 def note_shipped(store: Store, part: Part, path: str) -> None:
@@ -82,7 +86,7 @@ def _entry_of(part: Part, path: str) -> dict[str, Any]:
 def check_name(part: Part, recording: Recording) -> None:
     """Raises RecordingError: it is not what its name says."""
     said = (recording.host.boot_id, "all" if recording.owner_uid is None else str(recording.owner_uid), recording.host.session_id,
-            recording.number)
+            recording.number or part.number)
     if said != (part.boot, part.owner, part.session, part.number):
         raise RecordingError.of("TRC109", None, f"{part.path} holds part {said[3]} of {'/'.join(map(str, said[:3]))}",
                                 "look who wrote it: a service names a part by what is in it")
@@ -91,7 +95,7 @@ def check_name(part: Part, recording: Recording) -> None:
 def _runs_of(recording: Recording) -> list[dict[str, Any]]:
     """One for each run, and for each task that is in none. Times are Unix time."""
     offset = recording.host.wall_offset_ns
-    runs: dict[str | None, dict[str, Any]] = {}
+    runs: dict[str, dict[str, Any]] = {}
     for event in recording.select(_KINDS):
         context, given = event.context, event.provenance
         if context is None or given is None:
@@ -99,20 +103,40 @@ def _runs_of(recording: Recording) -> list[dict[str, Any]]:
         run = runs.setdefault(context.run_key or f"task {context.task_key}", {
             "run_key": context.run_key, "engine": context.engine, "run": None, "pipeline": None, "run_id": None,
             "owner_uid": context.owner_uid, "first_unix_ns": event.time_ns + offset, "begin_unix_ns": None, "end_unix_ns": None,
-            "exit_code": None, "exit_signal": None, "ended": 0, "failed": 0, "task_ids": set()})
+            "outcome": None, "tasks": {}})
         run["last_unix_ns"] = event.time_ns + offset
         for name in ("run", "pipeline"):
             run[name] = run[name] or getattr(context, name)
         if given.run_id not in (None, "inferred"):
             run["run_id"] = context.run_id
-        # The id of a cached task is that of an earlier run's.
-        if given.task_id not in (None, "inferred") and getattr(event, "outcome", None) != "cached":
-            run["task_ids"].add(context.task_id)
-        if event.kind in ("run_start", "run_finish"):
-            run |= {"engine": context.engine, "begin_unix_ns": event.start_ns + offset}
-        if event.kind == "run_finish":
-            run |= {"end_unix_ns": event.end_ns + offset, "exit_code": event.exit_code, "exit_signal": event.exit_signal}
-        elif event.kind == "task_finish":
-            run["ended"] += 1
-            run["failed"] += bool(event.exit_code or event.exit_signal)
-    return [run | {"task_ids": sorted(run["task_ids"])} for run in runs.values()]
+        if context.task_key is not None:
+            task = hash_of(event) or context.task_key
+            run["tasks"][task] = max(_ENDS.get(_outcome_of(event) or "", 0), run["tasks"].get(task, 0))
+            continue
+        run |= {"engine": context.engine, "begin_unix_ns": (event.submitted_ns if event.kind == "task_submit" else event.start_ns) + offset}
+        if outcome := _outcome_of(event):
+            run |= {"end_unix_ns": (event.end_ns if event.kind == "run_finish" else event.time_ns) + offset, "outcome": outcome}
+    return list(runs.values())
+
+
+def hash_of(event: Any) -> str | None:
+    """The id that the engine gave a task, where it is nobody else's: a number, such as a job's, may be another cluster's."""
+    context = event.context
+    if event.provenance.task_id in (None, "inferred") or not HASH.fullmatch(context.task_id):
+        return None
+    # That of a cached task is an earlier run's.
+    return None if _word_of(event) == "cached" else str(context.task_id)
+
+
+def _word_of(event: Any) -> str | None:
+    """The engine's."""
+    return event.outcome if event.kind == "task_submit" else None
+
+
+def _outcome_of(event: Any) -> str | None:
+    """None: it has not ended."""
+    if event.kind not in ("task_finish", "run_finish"):
+        return _word_of(event)
+    if event.exit_code is None and event.exit_signal is None:
+        return "unknown"
+    return "failed" if event.exit_code or event.exit_signal else "succeeded"

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError
-from ._index import entries
+from ._index import HASH, entries
 from ._layout import USERS, Part
 
 if TYPE_CHECKING:
@@ -19,10 +18,7 @@ if TYPE_CHECKING:
 
     from ._store import Store
 
-__all__ = ["HASH", "LakeRun", "find_run", "runs_of"]
-
-# A hash is no other run's; a number, such as a job's, may be another cluster's.
-HASH = re.compile(r"[0-9a-f/-]{24,}")
+__all__ = ["LakeRun", "find_run", "runs_of"]
 
 
 @dataclass
@@ -40,8 +36,8 @@ class LakeRun:
     end_unix_ns: int | None
     """None: its end was not seen."""
     last_unix_ns: int
-    exit_code: int | None
-    exit_signal: int | None
+    status: str
+    """succeeded, failed, unknown, aborted; not ended: its end was not seen."""
     tasks_ended: int
     tasks_failed: int
     parts: list[Part] = field(repr=False)
@@ -50,12 +46,6 @@ class LakeRun:
     @property
     def name(self) -> str:
         return self.run or self.pipeline or self.run_key or "?"
-
-    @property
-    def status(self) -> str:
-        if self.end_unix_ns is None:
-            return "not ended"
-        return "unknown" if self.exit_code is None and self.exit_signal is None else "failed" if self.exit_code or self.exit_signal else "succeeded"
 
 
 class _Groups:
@@ -89,9 +79,9 @@ def runs_of(store: Store, since: datetime | None = None) -> list[LakeRun]:
             user = users.get((part.host, str(uid)), f"{uid} on {part.host}") if uid is not None else part.host
             run["user"] = user
             # A task in no run has the keys of its id only.
-            own = ("run", part.host, part.boot, run["run_key"] or tuple(run["task_ids"]))
+            own = ("run", part.host, part.boot, run["run_key"] or tuple(run["tasks"]))
             groups.join([own, *([("id", user, run["engine"], run["run_id"])] if run["run_id"] else []),
-                         *(("task", user, task) for task in run["task_ids"] if HASH.fullmatch(task))])
+                         *(("task", user, task) for task in run["tasks"] if HASH.fullmatch(task))])
             seen.append((part, run, own))
     together: dict[Any, list[tuple[Part, dict[str, Any]]]] = defaultdict(list)
     for part, run, own in seen:
@@ -131,8 +121,12 @@ def _one(seen: list[tuple[Part, dict[str, Any]]], series: dict[tuple[str, ...], 
     for part, _ in seen:
         numbers[part.series].append(part.number)
     parts = [part for of, own in numbers.items() for number, part in series[of].items() if min(own) <= number <= max(own)]
+    tasks: dict[str, int] = {}
+    for _, run in seen:
+        for task, state in run["tasks"].items():
+            tasks[task] = max(state, tasks.get(task, 0))
     begins = [run["begin_unix_ns"] or run["first_unix_ns"] for _, run in seen]
     return LakeRun(head["run_key"], head["run"], head["pipeline"], head["engine"], head["user"],
                    sorted({part.host for part, _ in seen}), min(begins), head["end_unix_ns"],
-                   max(run["last_unix_ns"] for _, run in seen), head["exit_code"], head["exit_signal"],
-                   sum(run["ended"] for _, run in seen), sum(run["failed"] for _, run in seen), sorted(parts))
+                   max(run["last_unix_ns"] for _, run in seen), head["outcome"] or "not ended",
+                   sum(state > 0 for state in tasks.values()), sum(state > 1 for state in tasks.values()), sorted(parts))

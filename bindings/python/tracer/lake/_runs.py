@@ -42,4 +42,4 @@ def _cells(run: LakeRun) -> list[str]:
 
 
 def _json_of(run: LakeRun) -> dict[str, Any]:
-    return asdict(run) | {"status": run.status, "parts": [part.path for part in run.parts]}
+    return asdict(run) | {"parts": [part.path for part in run.parts]}
