@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._core import copy_recording, format_bytes
 from .._errors import RecordingError
@@ -68,6 +68,7 @@ def _tasks_of(raw: dict[Part, str]) -> tuple[dict[Part, dict[str, str]], dict[st
     submitted: dict[str, Context] = {}
     for part, path in raw.items():
         own = tasks[part] = {}
+        event: Any  # Of three kinds, which have a context.
         for event in read(path).select({"task_submit", "task_start", "task_finish"}):
             if not event.context or not (task := hash_of(event)):
                 continue

@@ -96,6 +96,7 @@ def _runs_of(recording: Recording) -> list[dict[str, Any]]:
     """One for each run, and for each task that is in none. Times are Unix time."""
     offset = recording.host.wall_offset_ns
     runs: dict[str, dict[str, Any]] = {}
+    event: Any  # Of several kinds, which have what is asked here.
     for event in recording.select(_KINDS):
         context, given = event.context, event.provenance
         if context is None or given is None:

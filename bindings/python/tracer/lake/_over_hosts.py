@@ -66,14 +66,16 @@ class _Groups:
             self._above[other] = first
 
 
-def runs_of(store: Store, since: datetime | None = None) -> list[LakeRun]:
-    """The newest first."""
+def runs_of(store: Store, since: datetime | None = None, refused: list[str] | None = None) -> list[LakeRun]:
+    """The newest first. `refused` gets why a part can't be read."""
     users = _users(store)
     series: dict[tuple[str, ...], dict[int, Part]] = defaultdict(dict)
     seen: list[tuple[Part, dict[str, Any], Any]] = []
     groups = _Groups()
     for part, entry in entries(store, since):
         series[part.series][part.number] = part
+        if refused is not None and "refused" in entry:
+            refused.append(str(entry["refused"]))
         for run in entry["runs"]:
             uid = run.get("owner_uid")
             user = users.get((part.host, str(uid)), f"{uid} on {part.host}") if uid is not None else part.host

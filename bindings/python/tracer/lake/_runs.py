@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -24,7 +25,10 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """What to print, and the exit status."""
     if options.days <= 0:
         raise InvalidArgumentError("--days is not positive", "give the number of days to look back")
-    runs = runs_of(open_store(options.lake), datetime.now(timezone.utc) - timedelta(days=options.days))
+    refused: list[str] = []
+    runs = runs_of(open_store(options.lake), datetime.now(timezone.utc) - timedelta(days=options.days), refused)
+    if refused:
+        print(f"tracer: {len(refused)} part{'s' * (len(refused) > 1)} can't be read: {visible(refused[0])}", file=sys.stderr)
     if options.json:
         return json.dumps([_json_of(each) for each in runs], ensure_ascii=False, indent=1) + "\n", 0
     if not runs:
