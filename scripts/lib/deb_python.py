@@ -11,10 +11,9 @@ import python_package
 from staged_files import ROOT, copy, filled, output_of, project_version, run
 
 DEBIANS = "/usr/bin/python3"
-# All that commands need, but for boto3 (aws), for one option of one command.
+# All that commands need, but for boto3 (aws), for one option of one command, and the extra lake: 300 MB, and obstore, whose wheel
+# lacks the licenses of what is linked into it. Shipping to a folder needs none of it.
 EXTRAS = ("ui", "cost")
-# Of the extra lake what a host needs to ship; the rest takes 300 MB.
-MORE = ("obstore",)
 PLACE = "opt/tracer/lib"
 
 
@@ -53,7 +52,7 @@ def stage(build, staged, date, like_dev, python=None):
 def install_extras(python, modules):
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--only-binary", ":all:",
-        "--target", modules, "--constraint", ROOT / "packaging/python-versions.txt", *(each for name in EXTRAS for each in extras[name]), *MORE)
+        "--target", modules, "--constraint", ROOT / "packaging/python-versions.txt", *(each for name in EXTRAS for each in extras[name]))
     # Commands of others, which name the Python that pip ran under.
     shutil.rmtree(modules / "bin")
 
