@@ -131,7 +131,7 @@ class ToAFolder(Shipping):
         self.assertIn(f"Gap: {gap}: parts 3 to 53 are missing: outbox_full", self.told())
         (self.outbox / HOST / "notes.txt").write_text("no part")
         (self.outbox / HOST / BOOT / "0/.7e1f-00000001.tracer").write_text("unfinished")
-        self.assertIn(f"{len(RECORDINGS) + 4} parts", self.once())
+        self.assertIn(f"{len(RECORDINGS) + 4} parts, ", self.once())
         (self.outbox / HOST / BOOT / "0/.7e1f-00000001.tracer").unlink()
         self.arrived()
         self.assertEqual(json.loads((self.lake / f"users/{HOST}.json").read_text()),
@@ -217,6 +217,20 @@ class ToAFolder(Shipping):
         (self.lake / "ballast").unlink()
         wait_until(lambda: not self.left(), "the large part", 60)
         self.assertIsNone(shipper.poll())
+        self.arrived()
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root: it mounts a small file system")
+    def test_a_full_outbox(self) -> None:
+        """There is no room for the state either."""
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", self.outbox], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.outbox], check=True)
+        for number in range(3):
+            self.add(number)
+        ballast = self.outbox / "ballast"
+        with self.assertRaisesRegex(OSError, "No space"), ballast.open("wb", 0) as file:
+            while True:
+                file.write(bytes(4096))
+        self.once()
         self.arrived()
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root: it gives up its rights")

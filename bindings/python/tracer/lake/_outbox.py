@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -13,7 +14,7 @@ from typing import Any
 from .._errors import LakeError, TracerError
 from ._layout import Part, part_of
 
-__all__ = ["Outbox", "Waiting"]
+__all__ = ["Outbox", "Waiting", "parts_text"]
 
 _STATE = "ship.json"
 _LOCK_S = 1.0
@@ -84,7 +85,9 @@ class Outbox:
                 json.dump(state, file, indent=1)
             os.replace(temporary, path)
         except OSError as error:
-            raise self.error(error, _STATE) from None
+            # A full disk is emptied by going on.
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise self.error(error, _STATE) from None
 
     def error(self, error: OSError, name: str) -> TracerError:
         fix = {"PermissionError": "run as the user tracer-ship, or as a member of its group",
@@ -121,3 +124,7 @@ class Outbox:
             if isinstance(error, FileNotFoundError) and folder != self.folder:
                 return []
             raise self.error(error, os.path.relpath(folder, self.folder)) from None
+
+
+def parts_text(count: int) -> str:
+    return f"{count} part{'s' * (count != 1)}"

@@ -16,7 +16,7 @@ from typing import Any
 
 from .._errors import LakeError, TracerError
 from ._layout import RAW, USERS, Part
-from ._outbox import Outbox, Waiting
+from ._outbox import Outbox, Waiting, parts_text
 from ._store import NO_ANSWER, Store, open_store
 
 __all__ = ["run"]
@@ -175,5 +175,5 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     from .._core import format_bytes
 
     left = len(outbox.waiting())
-    text = f"{shipper.shipped[0] - parts} parts, {format_bytes(shipper.shipped[1] - size)} shipped; {left} wait\n"
+    text = f"{parts_text(shipper.shipped[0] - parts)}, {format_bytes(shipper.shipped[1] - size)}, shipped; {left} left\n"
     return text, 1 if error or left else 0

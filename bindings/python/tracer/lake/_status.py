@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from .._format import visible
-from ._outbox import Outbox
+from ._outbox import Outbox, parts_text
 
 __all__ = ["FAILS", "run"]
 
@@ -53,18 +53,16 @@ def _lines(status: Mapping[str, Any]) -> list[str]:
 
     waiting, shipper = status["waiting"], status["shipper"]
     now = time.time_ns()
-    lines = [f"{status['outbox']}: {waiting['parts']} parts wait, {format_bytes(waiting['bytes'])}"
-             + (f", the oldest for {_ago(now, waiting['oldest_unix_ns'])}" if waiting["oldest_unix_ns"] else "")]
+    lines = [f"{status['outbox']}: {parts_text(waiting['parts'])} to ship, {format_bytes(waiting['bytes'])}"
+             + (f", the oldest {_ago(now, waiting['oldest_unix_ns'])} old" if waiting["oldest_unix_ns"] else "")]
     for gap in status["gaps"][:_MOST_GAPS]:
         lines.append(f"Gap: {gap['part']}: parts {gap.get('first', '?')} to {gap.get('last', '?')} are missing: {gap.get('cause', '?')}")
     if len(status["gaps"]) > _MOST_GAPS:
         lines.append(f"and {len(status['gaps']) - _MOST_GAPS} more gaps")
-    target = shipper.get("target")
-    lines.append((f"A shipper runs, to {target}" if shipper["running"] else "No shipper runs") if target or not shipper["running"]
-                 else "A shipper runs")
+    lines.append(f"A shipper runs, to {shipper.get('target')}" if shipper["running"] else "No shipper runs")
     if shipper.get("last_shipped_unix_ns"):
-        lines.append(f"Shipped: {shipper['shipped_parts']} parts and {shipper['shipped_gaps']} gaps, {format_bytes(shipper['shipped_bytes'])}, "
-                     f"the last at {_time(shipper['last_shipped_unix_ns'])}")
+        lines.append(f"Shipped: {parts_text(shipper['shipped_parts'])}, {format_bytes(shipper['shipped_bytes'])}, the last at "
+                     f"{_time(shipper['last_shipped_unix_ns'])}")
     if shipper["running"] and shipper.get("sending"):
         lines.append(f"Sends {shipper['sending']} for {_ago(now, shipper['at_unix_ns'])}")
     failing = shipper.get("failing", [])
@@ -73,7 +71,7 @@ def _lines(status: Mapping[str, Any]) -> list[str]:
         if each["fix"]:
             lines.append(f"  Fix: {each['fix']}")
     if failing:
-        lines.append(f"{shipper['failing_parts']} parts are refused or unanswered; each is tried again within 5 minutes")
+        lines.append(f"  {parts_text(shipper['failing_parts'])} so far" + ", tried again within 5 minutes" * shipper["running"])
     return [visible(line) for line in lines]
 
 
