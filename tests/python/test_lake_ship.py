@@ -7,110 +7,20 @@ import json
 import os
 import pwd
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import time
 import unittest
-from pathlib import Path
 
-from lake_doubles import Double, Gateway, environment, free_port, is_open, make_ca, start_moto, versitygw
-from support import ROOT, TempDir, wait_until
+from lake_doubles import Double, environment, free_port
+from lake_shipping import BOOT, HOST, RECORDINGS, Shipping
+from support import wait_until
 
 try:
     import obstore  # noqa: F401
 except ImportError as missing:
     raise unittest.SkipTest(f"not installed: {missing.name}")
-
-RECORDINGS = sorted((ROOT / "tests/data/recordings").glob("*.tracer"))
-HOST, BOOT = "node-1", "0f0e-11"
-NO_GATEWAY = "needs versitygw: go install github.com/versity/versitygw/cmd/versitygw@latest"
-
-
-class Shipping(TempDir):
-    def setUp(self) -> None:
-        super().setUp()
-        self.outbox = self.folder / "outbox"
-        self.outbox.mkdir()
-        self.lake = self.folder / "lake"
-        self.lake.mkdir()
-        self.truth: dict[str, bytes] = {}
-        """What must be in the lake in the end."""
-        self.environment = environment("http://127.0.0.1:1")
-        self.target = str(self.lake)
-
-    def add(self, number: int, data: bytes | None = None, owner: str = "0", kind: str = "tracer") -> str:
-        """A part appears as the service makes it: whole, by a rename. Its path in the outbox."""
-        path = f"{HOST}/{BOOT}/{owner}/7e1f-{number:08}.{kind}"
-        if data is None:
-            # No two are the same.
-            data = RECORDINGS[number % len(RECORDINGS)].read_bytes() + str(number).encode()
-        place = self.outbox / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = place.parent / f".{place.name}"
-        unfinished.write_bytes(data)
-        unfinished.rename(place)
-        self.truth[path] = data
-        return path
-
-    def tracer(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "tracer", "lake", *words, "--outbox", str(self.outbox)], env=self.environment,
-                              capture_output=True, text=True, timeout=60)
-
-    def once(self, status: int = 0) -> str:
-        done = self.tracer("ship", "--once", self.target)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done.stdout + done.stderr
-
-    def follow(self, **options: object) -> subprocess.Popen[str]:
-        shipper = subprocess.Popen([sys.executable, "-m", "tracer", "lake", "ship", "--outbox", str(self.outbox), self.target],
-                                   env=self.environment, stderr=subprocess.PIPE, text=True, **options)  # type: ignore[call-overload]
-        self.addCleanup(lambda: (shipper.kill(), shipper.wait(), shipper.stderr and shipper.stderr.close()))
-        return shipper  # type: ignore[no-any-return]
-
-    def status(self) -> dict[str, object]:
-        done = self.tracer("status", "--json")
-        self.assertIn(done.returncode, (0, 3), done.stderr)
-        status = json.loads(done.stdout)
-        self.assertEqual(done.returncode == 3, bool(status["shipper"].get("failing_parts")))
-        return status  # type: ignore[no-any-return]
-
-    def told(self) -> str:
-        return self.tracer("status").stdout
-
-    def left(self) -> set[str]:
-        return {str(path.relative_to(self.outbox)) for path in self.outbox.glob("*/*/*/*")}
-
-    def in_lake(self) -> dict[str, bytes]:
-        raw = self.lake / "raw/v2"
-        return {str(path.relative_to(raw)): path.read_bytes() for path in raw.rglob("*") if path.is_file()}
-
-    def arrived(self) -> None:
-        """All of it, each once, and nothing else: no unfinished file either."""
-        there = self.in_lake()
-        self.assertEqual(sorted(there), sorted(self.truth))
-        self.assertEqual([path for path, data in there.items() if data != self.truth[path]], [])
-        self.assertEqual(self.left(), set())
-
-    def kill_often(self, kills: int = 20) -> None:
-        """A shipper at random points of its work."""
-        dice = random.Random(os.environ.get("TRACER_SEED", "7"))
-        for kill in range(kills):
-            for number in range(25):
-                self.add(kill * 100 + number, owner=dice.choice(("0", "all", "65534")))
-            self.add(kill * 100 + 99, dice.randbytes(3_000_000))
-            waiting = len(self.left())
-            shipper = self.follow()
-            wait_until(lambda: len(self.left()) < waiting or shipper.poll() is not None, "a shipper that ships")
-            time.sleep(dice.random() * 0.8)
-            self.assertIsNone(shipper.poll())
-            shipper.kill()
-            shipper.wait()
-        before = len(self.left())
-        self.once()
-        self.arrived()
-        print(f"{kills} kills, {len(self.truth)} parts, {before} left by the last kill", file=sys.stderr)
 
 
 class ToAFolder(Shipping):
@@ -380,144 +290,6 @@ class ToABadServer(Shipping):
         self.environment["AWS_PROFILE"] = "other"
         done = self.tracer("ship", "--once", self.target)
         self.assertEqual((done.returncode, "AWS_PROFILE" in done.stderr), (2, True), done.stderr)
-
-
-class ToMoto(Shipping):
-    def test_all_arrives(self) -> None:
-        import urllib.request
-
-        url = start_moto(self.addCleanup)
-        urllib.request.urlopen(urllib.request.Request(f"{url}/lake", method="PUT")).close()
-        self.environment = environment(url)
-        self.target = "s3://lake/x"
-        self.add(1)
-        self.once()
-        self.add(1)
-        self.once()
-        self.add(1, b"other")
-        self.assertIn("TRC153", self.once(1))
-
-
-@unittest.skipUnless(versitygw(), NO_GATEWAY)
-class ToS3(Shipping):
-    """A real server, with TLS by a CA of our own."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.gateway = Gateway(self.folder)
-        self.gateway.start()
-        self.addCleanup(self.gateway.stop)
-        self.environment = environment(self.gateway.url, self.gateway.ca)
-        self.lake = self.gateway.objects / "x"
-        self.target = "s3://lake/x"
-
-    def test_same_and_other_bytes(self) -> None:
-        for number in range(4):
-            self.add(number)
-        other = self.add(2, b"other bytes")
-        self.once()
-        for number in range(4):
-            self.add(number)
-        self.assertIn("TRC153", self.once(1))
-        self.assertEqual((self.left(), self.in_lake()[other]), ({other}, b"other bytes"))
-        self.assertEqual(json.loads((self.lake / f"users/{HOST}.json").read_text())["users"], {"0": "root"})
-
-    def test_it_is_killed_twenty_times(self) -> None:
-        self.kill_often()
-
-    def test_a_server_that_is_killed_too(self) -> None:
-        dice = random.Random(3)
-        shipper = self.follow()
-        for kill in range(8):
-            for number in range(15):
-                self.add(kill * 100 + number, dice.randbytes(200_000))
-            time.sleep(dice.random() * 0.7)
-            self.gateway.stop()
-            time.sleep(dice.random() * 0.5)
-            self.gateway.start()
-        wait_until(lambda: not self.left(), "all parts", 120)
-        shipper.kill()
-        self.arrived()
-
-    def test_a_wrong_key_and_a_wrong_ca(self) -> None:
-        path = self.add(1)
-        self.environment["AWS_SECRET_ACCESS_KEY"] = "wrong"
-        shipper = self.follow()
-        wait_until(lambda: "403 SignatureDoesNotMatch" in self.told(), "the cause")
-        shipper.kill()
-        shipper.wait()
-        # The server closes the connection in the middle of a large one, before its refusal can be read.
-        self.add(2, random.randbytes(30_000_000))
-        self.assertIn("403 SignatureDoesNotMatch", self.once(1))
-        make_ca(self.folder, "another")
-        self.environment = environment(self.gateway.url, str(self.folder / "another.pem"))
-        self.assertIn("its certificate is not accepted: UnknownIssuer\n  Fix: name the file", self.once(1))
-        self.assertIn(path, self.left())
-        self.environment = environment(self.gateway.url, self.gateway.ca)
-        self.once()
-        self.arrived()
-
-    def test_no_bucket(self) -> None:
-        self.add(1)
-        self.target = "s3://nothing/x"
-        self.assertIn("404 NoSuchBucket", self.once(1))
-
-    def test_memory_and_cpu(self) -> None:
-        for number in range(4):
-            self.add(number, random.randbytes(64 << 20))
-        self.add(9, random.randbytes(200 << 20))
-        shipper = self.follow()
-        wait_until(lambda: not self.left(), "all parts", 120)
-        facts = dict(line.split(":", 1) for line in Path(f"/proc/{shipper.pid}/status").read_text().splitlines())
-        used = Path(f"/proc/{shipper.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        cpu_s = (int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK")
-        sent = sum(map(len, self.truth.values()))
-        print(f"memory {int(facts['VmHWM'].split()[0]) // 1024} MiB, {cpu_s / sent * 1e8:.2f} s of CPU for 100 MB", file=sys.stderr)
-        self.assertLess(int(facts["VmHWM"].split()[0]), 80 * 1024)
-        self.assertLess(cpu_s / sent * 1e8, 1)
-        self.arrived()
-
-
-def azurite() -> str | None:
-    return shutil.which("azurite-blob")
-
-
-@unittest.skipUnless(azurite(), "needs azurite: npm install --global azurite")
-class ToAzure(Shipping):
-    def test_all_arrives(self) -> None:
-        import base64
-        import datetime
-        import hashlib
-        import hmac
-        import urllib.request
-
-        # Azurite's own, which is in its manual.
-        key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-        port, program = free_port(), azurite()
-        assert program
-        server = subprocess.Popen([program, "--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(self.folder / "azure"),
-                                   "--silent", "--skipApiVersionCheck"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(server.wait)
-        self.addCleanup(server.kill)
-        wait_until(lambda: is_open(port), "azurite", 60)
-        url = f"http://127.0.0.1:{port}/devstoreaccount1"
-        date = datetime.datetime.now(datetime.timezone.utc).strftime("%a, %d %b %Y %H:%M:%S GMT")
-        text = "PUT" + "\n" * 12 + f"x-ms-date:{date}\nx-ms-version:2023-11-03\n/devstoreaccount1/devstoreaccount1/lake\nrestype:container"
-        signed = base64.b64encode(hmac.digest(base64.b64decode(key), text.encode(), hashlib.sha256)).decode()
-        urllib.request.urlopen(urllib.request.Request(f"{url}/lake?restype=container", method="PUT", headers={
-            "x-ms-date": date, "x-ms-version": "2023-11-03", "Authorization": f"SharedKey devstoreaccount1:{signed}",
-            "Content-Length": "0"})).close()
-        self.environment |= {"AZURE_STORAGE_ACCOUNT_NAME": "devstoreaccount1", "AZURE_STORAGE_ACCOUNT_KEY": key, "AZURE_STORAGE_ENDPOINT": url}
-        self.target = "az://lake/x"
-        for number in range(5):
-            self.add(number)
-        self.once()
-        self.add(1)
-        self.once()
-        self.add(2, b"other")
-        self.assertIn("TRC153", self.once(1))
-        self.environment["AZURE_STORAGE_ACCOUNT_KEY"] = base64.b64encode(b"wrong").decode()
-        self.assertIn("403 ", self.once(1))
 
 
 if __name__ == "__main__":
