@@ -41,7 +41,7 @@ class Lake(TempDir):
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(RECORDINGS / name, path)
         if indexed:
-            note_shipped(open_store(str(self.lake)), part, str(path))
+            note_shipped(open_store(str(self.lake)), [(part, str(path))])
         return part
 
     def tracer(self, *words: object) -> subprocess.CompletedProcess[str]:
