@@ -153,8 +153,8 @@ class OverHosts(Lake):
 class Fetch(Lake):
     def test_each_figure_is_that_of_the_recording(self) -> None:
         """Of two runs in it, each by itself; the times of its events stay, too."""
-        part = self.put("slurm.tracer")
-        whole = tracer.read(RECORDINGS / "slurm.tracer")
+        part = self.put("nextflow-slurm.tracer")
+        whole = tracer.read(RECORDINGS / "nextflow-slurm.tracer")
         times = {event.time_ns: unix_ns for event, unix_ns in zip(whole, pyarrow.table(whole.events)["time_unix_ns"].to_pylist())}
         of_whole = json.loads(whole.report.to_json())
         self.assertGreater(len(of_whole["runs"]), 1)
