@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["add_commands", "run"]
 
 # Command -> the file that does it, which is imported for it only.
-_COMMANDS: dict[str, str] = {"runs": "_runs", "fetch": "_fetch"}
+_COMMANDS: dict[str, str] = {"runs": "_runs", "fetch": "_fetch", "compact": "_compact", "sql": "_ask", "views": "_ask"}
 
 
 def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
@@ -25,6 +25,18 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     fetch.add_argument("lake", metavar="LAKE")
     fetch.add_argument("run", metavar="RUN")
     fetch.add_argument("folder", metavar="DIR")
+    compact = of_lake.add_parser("compact", help="bring the recordings into tables",
+                                 description="Brings all recordings of a lake into its tables, each row once. To be run by a timer, as often as "
+                                 "tables are to be up to date; several at once, and killed ones, do no harm.")
+    compact.add_argument("lake", metavar="LAKE")
+    compact.add_argument("--files", action="store_true", help="with a table of the files that processes used")
+    compact.add_argument("--connections", action="store_true", help="with a table of their connections")
+    sql = of_lake.add_parser("sql", help="ask the tables, and print the rows as CSV")
+    sql.add_argument("lake", metavar="LAKE")
+    sql.add_argument("query", metavar="QUERY")
+    views = of_lake.add_parser("views", help="write a file with all tables and views for any client of DuckDB")
+    views.add_argument("lake", metavar="LAKE")
+    views.add_argument("file", metavar="FILE.duckdb")
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:

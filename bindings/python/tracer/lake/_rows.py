@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the lake's tables, out of a part: docs/lake.md, Tables."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from .._recording import Recording
+from .._tables import Table
+from ._layout import Part
+from ._part import Gap
+
+if TYPE_CHECKING:
+    import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+__all__ = ["OF_OPTIONS", "SORTED_BY", "TABLES", "rows_of", "rows_of_damage", "rows_of_gap", "schema_of"]
+
+_START = {"processes": "start_ns", "tasks": "begin_ns", "runs": "begin_ns", "submits": "submitted_ns", "findings": "first_ns",
+          "host_samples": "since_ns", "containers": "begin_ns", "losses": "first_ns", "hosts": None, "files": "first_open_ns",
+          "connections": None}
+"""Table -> the column that becomes start_time."""
+OF_OPTIONS = ("files", "connections")
+TABLES = tuple(name for name in _START if name not in OF_OPTIONS)
+SORTED_BY = ("run", "step", "tool", "start_time")
+_ENDS = ("end_ns", "last_ns", "last_close_ns")
+# What a task_submit has beside its context.
+_OF_SUBMIT = ("state", "submitted_ns", "outcome", "exit_code", "requested_millicpus", "requested_memory_bytes", "requested_time_ns",
+              "requested_container", "requested_tag", "expected")
+_ROWS_AT_ONCE = 65536
+
+
+def rows_of(recording: Recording, name: str, part: Part, last_unix_ns: int, users: dict[str, str]) -> pyarrow.Table:
+    """The rows of a table. `users`: the names of the host's uids."""
+    import pyarrow
+
+    if name == "submits":
+        found = _submits(recording)
+    else:
+        found = pyarrow.table(recording.table(name, only_ended=name == "processes"))
+    return _completed(_signed(found), name, part, last_unix_ns, users)
+
+
+@cache
+def schema_of(name: str) -> pyarrow.Schema:
+    """Of a table that is new."""
+    import pyarrow
+
+    source = pyarrow.schema(_Capsule(name))
+    if name == "submits":
+        source = pyarrow.schema([source.field(column) for column in _columns_of_submits()])
+    nobody = Part("", "", "all", "", 0, "tracer")
+    schema = _completed(_signed(source.empty_table()), name, nobody, 0, {}).schema
+    return pyarrow.schema([each.with_type(each.type.value_type) if pyarrow.types.is_dictionary(each.type) else each for each in schema])
+
+
+def rows_of_gap(gap: Gap, part: Part) -> pyarrow.Table:
+    """A row of `losses`: parts that the host has dropped."""
+    return _loss(part, gap.cause, gap.last - gap.first + 1, gap.first_unix_ns, gap.last_unix_ns)
+
+
+def rows_of_damage(recording: Recording, torn: bool, part: Part, last_unix_ns: int) -> pyarrow.Table | None:
+    """A row of `losses`: what of the part can't be read. None: nothing."""
+    damage = recording.damage
+    if not torn and not damage.skipped_bytes and not damage.missing_frames and not damage.read_error:
+        return None
+    return _loss(part, "damaged_part", damage.missing_frames or 1, None, last_unix_ns)
+
+
+def _loss(part: Part, cause: str, count: int, first_unix_ns: int | None, last_unix_ns: int | None) -> pyarrow.Table:
+    import pyarrow
+
+    row = pyarrow.table({"time_unix_ns": pyarrow.array([last_unix_ns], pyarrow.int64()), "cause": pyarrow.array([cause]).dictionary_encode(),
+                         "count": pyarrow.array([count], pyarrow.int64())})
+    done = _completed(row, "losses", part, last_unix_ns or first_unix_ns or 0, {})
+    if first_unix_ns is not None:
+        at = done.column_names.index("start_time")
+        done = done.set_column(at, "start_time", pyarrow.array([first_unix_ns // 1000], pyarrow.timestamp("us", "UTC")))
+    return done
+
+
+def _submits(recording: Recording) -> pyarrow.Table:
+    import pyarrow
+    import pyarrow.compute as compute
+
+    columns = _columns_of_submits()
+    batches = pyarrow.RecordBatchReader.from_stream(Table(recording.open_reader, "events"))
+    schema = pyarrow.schema([batches.schema.field(column) for column in columns])
+    kept = [batch.select(columns).filter(chosen) for batch in batches
+            if (chosen := compute.equal(batch["kind"], "task_submit")).true_count]
+    return pyarrow.Table.from_batches(kept, schema)
+
+
+def _columns_of_submits() -> list[str]:
+    of_context = [column for column, *_ in _core.table_columns("tasks")]
+    return [*of_context[:of_context.index("pid")], *_OF_SUBMIT]
+
+
+class _Capsule:
+    def __init__(self, name: str) -> None:
+        self._name = "events" if name == "submits" else name
+
+    def __arrow_c_schema__(self) -> object:
+        return _core.table_schema(self._name)
+
+
+def _signed(rows: pyarrow.Table) -> pyarrow.Table:
+    """With signed numbers only, which all engines read: what is more than they hold becomes the most that they do."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    def signed(kind: Any) -> Any:
+        if pyarrow.types.is_unsigned_integer(kind):
+            return pyarrow.int64()
+        if pyarrow.types.is_list(kind):
+            return pyarrow.list_(signed(kind.value_type))
+        if pyarrow.types.is_struct(kind):
+            return pyarrow.struct([pyarrow.field(each.name, signed(each.type)) for each in kind])
+        return pyarrow.string() if pyarrow.types.is_dictionary(kind) and not pyarrow.types.is_string(kind.value_type) else kind
+
+    columns = {}
+    for field, column in zip(rows.schema, rows.columns):
+        kind = signed(field.type)
+        if kind != field.type:
+            try:
+                column = column.cast(kind)
+            except pyarrow.ArrowInvalid:
+                column = compute.min_element_wise(column, pyarrow.scalar((1 << 63) - 1, column.type)).cast(kind)
+        columns[field.name] = column
+    return pyarrow.table(columns)
+
+
+def _completed(rows: pyarrow.Table, name: str, part: Part, last_unix_ns: int, users: dict[str, str]) -> pyarrow.Table:
+    """With the columns that each row of a lake has."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    def same(value: object, kind: Any) -> Any:
+        return pyarrow.repeat(pyarrow.scalar(value, kind), rows.num_rows)
+
+    def column(wanted: str) -> Any:
+        return rows[wanted] if wanted in rows.column_names else same(None, pyarrow.int64())
+
+    microseconds, text = pyarrow.timestamp("us", "UTC"), pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    unix = compute.coalesce(column("time_unix_ns"), pyarrow.scalar(last_unix_ns, pyarrow.int64()))
+    offset = compute.subtract(column("time_unix_ns"), column("time_ns"))
+
+    def time_of(ns: Any) -> Any:
+        return compute.divide(ns, 1000).cast(microseconds)
+
+    ends = [column(each) for each in _ENDS if each in rows.column_names]
+    start = _START[name]
+    owner = None if part.owner == "all" else int(part.owner)
+    owners = compute.coalesce(column("owner_uid"), pyarrow.scalar(owner, pyarrow.int64()))
+    added = {
+        "date": unix.cast(pyarrow.timestamp("ns")).cast(pyarrow.date32(), safe=False),
+        "host_name": same(part.host, pyarrow.string()), "boot_id": same(part.boot, pyarrow.string()),
+        "session_id": same(part.session, pyarrow.string()), "part": same(part.number, pyarrow.int64()),
+        "start_time": time_of(compute.add(column(start), offset)) if start else same(None, microseconds),
+        "end_time": time_of(compute.coalesce(*(compute.add(each, offset) for each in ends), unix)),
+        "owner_uid": owners,
+        "user": _names(compute.coalesce(owners, column("uid")), users).cast(text),
+    }
+    kept = {each: values for each, values in zip(rows.column_names, rows.columns) if each not in added}
+    return pyarrow.table({**added, **kept})
+
+
+def _names(uids: Any, users: dict[str, str]) -> Any:
+    import pyarrow
+    import pyarrow.compute as compute
+
+    known = pyarrow.array([int(uid) for uid in users], pyarrow.int64())
+    at = compute.index_in(uids, value_set=known, skip_nulls=True)
+    return compute.take(pyarrow.array(list(users.values()), pyarrow.string()), at.combine_chunks() if hasattr(at, "combine_chunks") else at)
