@@ -15,7 +15,7 @@ from .._csv import csv_of
 from .._data import VIEWS, connect, quoted, view_of
 from .._errors import InvalidArgumentError, LakeError
 from .._tables import _package
-from ._delta import opened
+from ._delta import files_of, opened
 from ._rows import OF_OPTIONS, TABLES
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars  # type: ignore[import-untyped,import-not-found,unused-ignore]
     import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-__all__ = ["Lake", "LakeTable", "lake", "limit", "run", "write_views"]
+__all__ = ["Lake", "LakeTable", "lake", "limit", "parquet_of", "run", "write_views"]
 
 _MACROS = Path(__file__).with_name("views.sql")
 # What can be made of these tables.
@@ -168,19 +168,21 @@ def _view(connection: Any, name: str, table: Any, by_dataset: bool) -> None:
     if by_dataset:
         connection.register(name, table.to_pyarrow_dataset())
         return
+    connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS SELECT {parquet_of(connection, table, files_of(table))}')
+
+
+def parquet_of(connection: Any, table: Any, files: list[str]) -> str:
+    """What follows SELECT: all columns of a table, of some of its files."""
     pyarrow = _package("pyarrow")
     empty = connection.from_arrow(pyarrow.schema(table.schema()).empty_table())
     kinds = dict(zip(empty.columns, empty.types))
-    files = table.file_uris()
     if not files:
-        columns = ", ".join(f'NULL::{kind} AS "{column}"' for column, kind in kinds.items())
-        connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS SELECT {columns} LIMIT 0')
-        return
+        return ", ".join(f'NULL::{kind} AS "{column}"' for column, kind in kinds.items()) + " LIMIT 0"
     hive = "hive_partitioning = true, hive_types = {'date': DATE}" if "date" in kinds else "hive_partitioning = false"
     source = f"read_parquet([{', '.join(quoted(file) for file in files)}], union_by_name = true, {hive})"
     there = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
     columns = ", ".join(f'"{column}"' if column in there else f'NULL::{kind} AS "{column}"' for column, kind in kinds.items())
-    connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS SELECT {columns} FROM {source}')
+    return f"{columns} FROM {source}"
 
 
 def _above(connection: Any, tables: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["add_commands", "run"]
 
 # Command -> the file that does it, which is imported for it only.
-_COMMANDS: dict[str, str] = {"runs": "_runs", "fetch": "_fetch", "compact": "_compact", "sql": "_ask", "views": "_ask"}
+_COMMANDS: dict[str, str] = {"runs": "_runs", "fetch": "_fetch", "compact": "_compact", "forget": "_retain", "sql": "_ask", "views": "_ask"}
 
 
 def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
@@ -31,6 +31,13 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     compact.add_argument("lake", metavar="LAKE")
     compact.add_argument("--files", action="store_true", help="with a table of the files that processes used")
     compact.add_argument("--connections", action="store_true", help="with a table of their connections")
+    compact.add_argument("--keep-raw", metavar="DAYS", type=int, help="remove recordings that are in the tables and arrived so long ago")
+    compact.add_argument("--keep-tables", metavar="DAYS", type=int, help="remove rows of days so long ago")
+    forget = of_lake.add_parser("forget", help="remove the rows of a user, run or sample from the tables")
+    forget.add_argument("lake", metavar="LAKE")
+    forget.add_argument("--user", metavar="NAME")
+    forget.add_argument("--run", metavar="NAME", help="its name, the engine's id, or its key")
+    forget.add_argument("--sample", metavar="NAME")
     sql = of_lake.add_parser("sql", help="ask the tables, and print the rows as CSV")
     sql.add_argument("lake", metavar="LAKE")
     sql.add_argument("query", metavar="QUERY")

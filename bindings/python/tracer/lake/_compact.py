@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .._errors import LakeError, TracerError
+from .._errors import InvalidArgumentError, LakeError, TracerError
 from ._delta import append, make, replace
 from ._layout import RAW, USERS, Part, part_of
 from ._part import REFUSED_PART, gap_of, opened_part
@@ -66,8 +66,16 @@ def compact(lake: str, more: tuple[str, ...] = ()) -> Compaction:
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """`tracer lake compact`. The status is 1 where something can't be taken."""
-    done = compact(options.lake, tuple(name for name in OF_OPTIONS if getattr(options, name)))
+    from ._retain import keep
+
+    for name in ("keep_raw", "keep_tables"):
+        if getattr(options, name) is not None and getattr(options, name) < 1:
+            raise InvalidArgumentError(f"--{name.replace('_', '-')} is a number of days, 1 or more", "")
+    more = tuple(name for name in OF_OPTIONS if getattr(options, name))
+    done = compact(options.lake, more)
+    gone = keep(options.lake, (*TABLES, *more), options.keep_raw, options.keep_tables)
     lines = [f"{done.parts} parts: " + ", ".join(f"{count} {name}" for name, count in done.rows.items() if count)] if done.parts else []
+    lines += [f"{gone} raw objects are removed"] if gone else []
     lines += [f"{series} waits: {why}" for series, why in done.waiting.items()]
     lines += [str(problem) for problem in done.problems]
     return "".join(f"{line}\n" for line in lines or ["nothing new"]), 1 if done.problems else 0
@@ -98,7 +106,10 @@ class _Step:
                         self._done.problems.append(error)
                     self._done.waiting[name] = f"part {at + 1} can't be taken"
                     break
-                if at < 0:
+                if -at in range(1, marks[_LEADS] + 1):
+                    # It was in, and is removed from raw; a table of an option has begun again since.
+                    at = marks[_LEADS]
+                elif at < 0:
                     self._done.waiting[name] = f"part {-at} is not there"
                     break
 

@@ -7,10 +7,12 @@ and optimize.compact() is never called. Else rows are doubled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-from .._errors import LakeError
+from .._errors import InvalidArgumentError, LakeError
 from .._tables import _package
 from ._layout import TABLES
 from ._rows import SORTED_BY
@@ -18,14 +20,19 @@ from ._rows import SORTED_BY
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-__all__ = ["append", "make", "opened", "replace", "rewritten"]
+__all__ = ["KEPT_DAYS", "append", "delete", "files_of", "make", "opened", "replace"]
 
 REFUSED_TYPE = "TRC154"
 """A column of a table has another type than ours: nothing of it was written."""
+KEPT_DAYS = 7
+"""How long what was replaced stays for queries that have begun."""
 _ROWS_IN_GROUP = 122_880
 
 
 def address(lake: str, name: str) -> str:
+    if wrong := re.search(r"[%*?\[]", lake):
+        # deltalake takes % for an escape, DuckDB the others for patterns.
+        raise InvalidArgumentError(f"a lake's address can't have {wrong[0]}: {lake}", "name another folder")
     return f"{lake.rstrip('/')}/{TABLES}{name}"
 
 
@@ -45,12 +52,20 @@ def make(lake: str, name: str, schema: pyarrow.Schema) -> Any:
     if table is not None:
         return table
     try:
-        deltalake.DeltaTable.create(address(lake, name), schema, partition_by=["date"] if "date" in schema.names else None, name=name)
+        deltalake.DeltaTable.create(
+            address(lake, name), schema, partition_by=["date"] if "date" in schema.names else None, name=name,
+            configuration={f"delta.{what}Duration": f"interval {KEPT_DAYS} days" for what in ("logRetention", "deletedFileRetention")})
     except deltalake.exceptions.DeltaError:
         # Another made it first.
         if opened(lake, name) is None:
             raise
     return opened(lake, name)
+
+
+def files_of(table: Any, day: str | None = None) -> list[str]:
+    """The addresses of its files, as others take them."""
+    found: list[str] = [each for each in table.file_uris() if day is None or f"/date={day}/" in each]
+    return found if "://" in table.table_uri.removeprefix("file://") else [unquote(each.removeprefix("file://")) for each in found]
 
 
 def append(table: Any, rows: pyarrow.Table, marks: Mapping[str, int]) -> bool:
@@ -69,22 +84,31 @@ def replace(table: Any, rows: Any, predicate: str | None) -> bool:
     return _written(table, rows, mode="overwrite", predicate=predicate)
 
 
-def rewritten(change: Any) -> Any:
-    """What a change of a table says. None: another commit came first."""
-    deltalake = _package("deltalake")
-    try:
-        return change()
-    except deltalake.exceptions.CommitFailedError:
-        return None
+def delete(table: Any, predicate: str) -> int | None:
+    """How many rows it was true for. None: another commit came first."""
+    done = _committed(lambda: table.delete(predicate, writer_properties=_writing(table)))
+    return None if done is None else int(done["num_deleted_rows"] or 0)
 
 
 def _written(table: Any, rows: Any, **how: Any) -> bool:
+    write = _package("deltalake").write_deltalake
+    return _committed(lambda: write(table, rows, writer_properties=_writing(table), **how) or True) is True
+
+
+def _committed(change: Callable[[], Any]) -> Any:
+    exceptions = _package("deltalake.exceptions")
+    try:
+        return change()
+    except exceptions.CommitFailedError:
+        return None
+
+
+def _writing(table: Any) -> Any:
     deltalake = _package("deltalake")
     numbers = [field.name for field in table.schema().fields if field.type == deltalake.schema.PrimitiveType("long")]
     packed = deltalake.ColumnProperties(dictionary_enabled=False, encoding="DELTA_BINARY_PACKED")
-    writing = deltalake.WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=_ROWS_IN_GROUP,
-                                         column_properties={name: packed for name in numbers})
-    return rewritten(lambda: deltalake.write_deltalake(table, rows, writer_properties=writing, **how) or True) is True
+    return deltalake.WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=_ROWS_IN_GROUP,
+                                      column_properties={name: packed for name in numbers})
 
 
 def _sorted(rows: pyarrow.Table) -> pyarrow.Table:

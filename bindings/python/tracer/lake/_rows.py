@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OF_OPTIONS", "SORTED_BY", "TABLES", "rows_of", "rows_of_damage", "rows_of_gap", "schema_of"]
 
-_START = {"processes": "start_ns", "tasks": "begin_ns", "runs": "begin_ns", "submits": "submitted_ns", "findings": "first_ns",
+_START = {"processes": "begin_ns", "tasks": "begin_ns", "runs": "begin_ns", "submits": "submitted_ns", "findings": "first_ns",
           "host_samples": "since_ns", "containers": "begin_ns", "losses": "first_ns", "hosts": None, "files": "first_open_ns",
           "connections": None}
 """Table -> the column that becomes start_time."""
@@ -126,7 +126,8 @@ def _signed(rows: pyarrow.Table) -> pyarrow.Table:
             try:
                 column = column.cast(kind)
             except pyarrow.ArrowInvalid:
-                column = compute.min_element_wise(column, pyarrow.scalar((1 << 63) - 1, column.type)).cast(kind)
+                most = pyarrow.scalar((1 << 63) - 1, column.type)
+                column = compute.min_element_wise(column, most, skip_nulls=False).cast(kind)
         columns[field.name] = column
     return pyarrow.table(columns)
 
