@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from .._data import VIEWS, connect, quoted, view_of
 from .._errors import InvalidArgumentError, LakeError
 from .._tables import _package
 from ._delta import files_of, opened
-from ._rows import OF_OPTIONS, TABLES
+from ._rows import OF_OPTIONS, TABLES, schema_of
 
 if TYPE_CHECKING:
     import duckdb  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -55,11 +55,9 @@ class LakeTable:
         return int(self._relation().count("*").fetchall()[0][0])
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Each row as a dict."""
-        relation = self._relation()
-        while rows := relation.fetchmany(10_000):
-            for row in rows:
-                yield dict(zip(relation.columns, row))
+        """Each row as a dict, one batch in memory at a time."""
+        for batch in _package("pyarrow").RecordBatchReader.from_stream(self._relation()):
+            yield from batch.to_pylist()
 
     def to_arrow(self) -> pyarrow.Table:
         """A pyarrow.Table."""
@@ -90,13 +88,14 @@ class Lake:
             raise LakeError.of("TRC150", None, f"{url} has no tables", "make them: tracer lake compact")
         self._seen: dict[str, int] = {}
         self._lock = Lock()
-        self._connection = connect()
+        self._connection = connect(long=True)
         limit(self._connection)
+        _empty(self._connection, self._tables)
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of its tables and canonical views."""
-        return (*self._tables, *(name for name in _CANONICAL if _possible(name, self._tables)))
+        return (*dict.fromkeys((*TABLES, *self._tables)), *(name for name in _CANONICAL if _possible(name, self._tables)))
 
     @checked_call
     def table(self, name: str) -> LakeTable:
@@ -118,7 +117,7 @@ class Lake:
                     _view(self._connection, name, table, "://" in self.url)
                     self._seen[name] = table.version()
                     changed = True
-            if changed:
+            if changed or not self._seen:
                 _above(self._connection, self._tables)
             relation: duckdb.DuckDBPyRelation = self._connection.cursor().sql(query)
             return relation
@@ -142,6 +141,7 @@ def write_views(url: str, path: str) -> int:
     if os.path.exists(path):
         raise InvalidArgumentError(f"{path} is there already", "remove it, or name another file")
     with duckdb.connect(path) as connection:
+        _empty(connection, tables)
         for name, table in tables.items():
             _view(connection, name, table, False)
         _above(connection, tables)
@@ -168,13 +168,19 @@ def _view(connection: Any, name: str, table: Any, by_dataset: bool) -> None:
     if by_dataset:
         connection.register(name, table.to_pyarrow_dataset())
         return
-    connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS SELECT {parquet_of(connection, table, files_of(table))}')
+    connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS SELECT {parquet_of(connection, _schema(table), files_of(table))}')
 
 
-def parquet_of(connection: Any, table: Any, files: list[str]) -> str:
+def _empty(connection: Any, tables: Mapping[str, Any]) -> None:
+    """A table that nobody has made yet has no rows: the views stand on all."""
+    for name in TABLES:
+        if name not in tables:
+            connection.execute(f'CREATE VIEW "{name}" AS SELECT {parquet_of(connection, schema_of(name), [])}')
+
+
+def parquet_of(connection: Any, schema: pyarrow.Schema, files: list[str]) -> str:
     """What follows SELECT: all columns of a table, of some of its files."""
-    pyarrow = _package("pyarrow")
-    empty = connection.from_arrow(pyarrow.schema(table.schema()).empty_table())
+    empty = connection.from_arrow(schema.empty_table())
     kinds = dict(zip(empty.columns, empty.types))
     if not files:
         return ", ".join(f'NULL::{kind} AS "{column}"' for column, kind in kinds.items()) + " LIMIT 0"
@@ -185,12 +191,16 @@ def parquet_of(connection: Any, table: Any, files: list[str]) -> str:
     return f"{columns} FROM {source}"
 
 
-def _above(connection: Any, tables: dict[str, Any]) -> None:
+def _schema(table: Any) -> pyarrow.Schema:
+    return _package("pyarrow").schema(table.schema())
+
+
+def _above(connection: Any, tables: Mapping[str, Any]) -> None:
     for name in _CANONICAL:
         if _possible(name, tables):
             connection.execute(f"CREATE OR REPLACE VIEW {name} AS {view_of(name, '', of='boot_id, ', programs='processes')}")
     connection.execute(_MACROS.read_text("utf-8"))
 
 
-def _possible(name: str, tables: dict[str, Any]) -> bool:
-    return name in tables or name == "programs" or name in _CANONICAL and all(_possible(below, tables) for below in VIEWS[name])
+def _possible(name: str, tables: Mapping[str, Any]) -> bool:
+    return name in tables or name in TABLES or name == "programs" or name in _CANONICAL and all(_possible(below, tables) for below in VIEWS[name])

@@ -61,10 +61,12 @@ def merge(lake: str, name: str, now: float | None = None) -> int:
 
 
 def _source_of(connection: Any, table: Any, day: str) -> str:
+    import pyarrow
+
     if "://" in table.table_uri.removeprefix("file://"):
         connection.register("of_day", table.to_pyarrow_dataset(partitions=[("date", "=", day)]))
         return "of_day"
-    return f"(SELECT {parquet_of(connection, table, files_of(table, day))})"
+    return f"(SELECT {parquet_of(connection, pyarrow.schema(table.schema()), files_of(table, day))})"
 
 
 def tidy(table: Any, hours: int = KEPT_DAYS * 24) -> int:

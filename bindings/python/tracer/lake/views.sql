@@ -6,7 +6,7 @@ SELECT any_value(run) AS run, any_value(run_id) AS run_id, any_value(engine) AS 
        count(DISTINCT host_name) AS hosts, min(start_time) AS start_time, max(end_time) AS end_time,
        (epoch_us(max(end_time)) - epoch_us(min(start_time))) * 1000 AS wall_ns, sum(cpu_ns)::BIGINT AS cpu_ns,
        sum(tasks)::BIGINT AS tasks, sum(failed_tasks)::BIGINT AS failed_tasks,
-       bool_or(exit_code <> 0 OR exit_signal <> 0) AS failed
+       bool_or(coalesce(exit_signal, 0) <> 0 OR exit_code <> 0) AS failed
 FROM runs_last
 WHERE pipeline = of_pipeline
 GROUP BY coalesce(engine || '/' || run_id || '/' || coalesce("user", owner_uid::VARCHAR, ''), boot_id || '/' || run_key,
@@ -43,8 +43,10 @@ ORDER BY cpu_ns DESC NULLS LAST, work."user";
 CREATE OR REPLACE MACRO waste_by_user(of_month) AS TABLE
 SELECT "user", count(*) AS tasks, count(*) FILTER (exit_code <> 0 OR exit_signal <> 0) AS failed_tasks,
        coalesce(sum(cpu_ns) FILTER (exit_code <> 0 OR exit_signal <> 0), 0)::BIGINT AS failed_cpu_ns,
-       sum(greatest(requested_millicpus * wall_ns // 1000 - cpu_ns, 0))::BIGINT AS unused_cpu_ns,
-       sum(greatest(requested_memory_bytes - peak_bytes, 0)::DOUBLE * wall_ns / 1e9) AS unused_memory_byte_s
+       sum(CASE WHEN requested_millicpus * wall_ns // 1000 < cpu_ns THEN 0 ELSE requested_millicpus * wall_ns // 1000 - cpu_ns END)::BIGINT
+           AS unused_cpu_ns,
+       sum(CASE WHEN requested_memory_bytes < peak_bytes THEN 0 ELSE (requested_memory_bytes - peak_bytes)::DOUBLE * wall_ns / 1e9 END)
+           AS unused_memory_byte_s
 FROM tasks_last
 WHERE date >= (of_month || '-01')::DATE AND date < (of_month || '-01')::DATE + INTERVAL 1 MONTH
 GROUP BY "user"
