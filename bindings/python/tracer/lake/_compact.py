@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .._errors import InvalidArgumentError, LakeError, TracerError
+from .._tables import _package
 from ._delta import append, make, replace
 from ._layout import RAW, USERS, Part, part_of
 from ._part import REFUSED_PART, gap_of, opened_part
-from ._rows import OF_OPTIONS, TABLES, rows_of, rows_of_damage, rows_of_gap, schema_of
+from ._rows import OF_OPTIONS, TABLES, rows_of, rows_of_damage, rows_of_gap, schema_of, stored
 from ._store import Store, open_store
 
 if TYPE_CHECKING:
@@ -52,10 +53,10 @@ def compact(lake: str, more: tuple[str, ...] = ()) -> Compaction:
     refusals = 0
     while True:
         step = _Step(store, lake, names, users, done)
-        step.fill(series)
-        if not step.marks:
-            return done
+        whole = step.fill(series)
         if step.write():
+            if whole:
+                return done
             refusals = 0
             continue
         refusals += 1
@@ -91,11 +92,14 @@ class _Step:
         self.marks: dict[str, dict[str, int]] = {}
         self._bytes = self._parts = 0
 
-    def fill(self, series: Mapping[tuple[str, str, str, str], dict[int, dict[str, Part]]]) -> None:
+    def fill(self, series: Mapping[tuple[str, str, str, str], dict[int, dict[str, Part]]]) -> bool:
+        """False: there is more than fits."""
         for of, parts in series.items():
-            app = f"{of[3]}/{of[2]}"
-            marks = self._marks_of(app)
-            name = "/".join(of)
+            name = app = "/".join(of)
+            lead = self._looked[_LEADS].transaction_version(app) or 0
+            if lead >= max(parts):
+                continue
+            marks = {each: lead if (number := table.transaction_version(app)) is None else number for each, table in self._looked.items()}
             self._done.waiting.pop(name, None)
             at = min(marks.values())
             while self._bytes < _MOST_BYTES and at < max(parts):
@@ -106,33 +110,30 @@ class _Step:
                         self._done.problems.append(error)
                     self._done.waiting[name] = f"part {at + 1} can't be taken"
                     break
-                if -at in range(1, marks[_LEADS] + 1):
+                if -at in range(1, lead + 1):
                     # It was in, and is removed from raw; a table of an option has begun again since.
-                    at = marks[_LEADS]
+                    at = lead
                 elif at < 0:
                     self._done.waiting[name] = f"part {-at} is not there"
                     break
-
-    def _marks_of(self, app: str) -> dict[str, int]:
-        known = {name: table.transaction_version(app) for name, table in self._looked.items()}
-        lead = known[_LEADS] or 0
-        return {name: lead if number is None else number for name, number in known.items()}
+            if self._bytes >= _MOST_BYTES:
+                return False
+        return True
 
     def _take(self, app: str, parts: Mapping[int, dict[str, Part]], at: int, marks: Mapping[str, int]) -> int:
         """The last part that is in now; negative: the one that is missing."""
         part = parts.get(at + 1, {}).get("tracer")
         if part is not None:
             key = RAW + part.path
-            with opened_part(self._store, key, part) as (recording, last_unix_ns, torn):
+            with opened_part(self._store, key, part) as (recording, last_unix_ns, damaged):
                 users = self._users.get(part.host, {})
                 taken = {name: rows_of(recording, name, part, last_unix_ns, users) for name in self._names if marks[name] <= at}
-                damage = rows_of_damage(recording, torn, part, last_unix_ns) if "losses" in taken else None
             for name, rows in taken.items():
                 # Of a host, there is a row for each session, not for each part.
                 again = name == "hosts" and at > 0 and "gap" not in parts.get(at, {})
                 self._add(app, name, None if again else rows, at + 1)
-            if damage is not None:
-                self._add(app, "losses", damage, at + 1)
+            if damaged and "losses" in taken:
+                self._add(app, "losses", rows_of_damage(damaged, part, last_unix_ns), at + 1)
             self._parts += 1
             return at + 1
         for number in sorted(number for number, kinds in parts.items() if number > at and "gap" in kinds):
@@ -152,11 +153,11 @@ class _Step:
 
     def write(self) -> bool:
         """False: another was first somewhere; what is written stays."""
-        import pyarrow
+        pyarrow = _package("pyarrow")
 
         for name in sorted(self.marks, key=lambda each: each == _LEADS):
             parts = self._rows.pop(name) or [schema_of(name).empty_table()]
-            rows = pyarrow.concat_tables(parts, promote_options="default").unify_dictionaries()
+            rows = stored(pyarrow.concat_tables(parts, promote_options="default"))
             if not append(self._looked[name], rows, self.marks[name]):
                 return False
             self._done.rows[name] = self._done.rows.get(name, 0) + rows.num_rows
@@ -190,7 +191,7 @@ def _users(store: Store, done: Compaction) -> dict[str, dict[str, str]]:
 
 def _write_users(lake: str, users: Mapping[str, Mapping[str, str]]) -> None:
     """Those of now; the column `user` of a row is the name of then."""
-    import pyarrow
+    pyarrow = _package("pyarrow")
 
     rows = pyarrow.table({
         "host_name": [host for host, names in users.items() for _ in names],

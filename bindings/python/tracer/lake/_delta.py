@@ -112,8 +112,8 @@ def _writing(table: Any) -> Any:
 
 
 def _sorted(rows: pyarrow.Table) -> pyarrow.Table:
-    import pyarrow
-    import pyarrow.compute as compute
+    pyarrow = _package("pyarrow")
+    compute = _package("pyarrow.compute")
 
     keys = {name: rows[name] for name in SORTED_BY if name in rows.column_names}
     # A dictionary's texts have no order of their own.

@@ -7,12 +7,14 @@ import json
 import os
 import re
 import struct
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .._errors import LakeError, TracerError
 from .._recording import Recording, read
+from .._tables import _package
 from ._layout import Part
 from ._store import Store
 
@@ -54,13 +56,13 @@ def gap_of(store: Store, key: str, part: Part) -> Gap:
 
 
 @contextmanager
-def opened_part(store: Store, key: str, part: Part) -> Iterator[tuple[Recording, int, bool]]:
-    """Its recording, the Unix time of its last frame, and whether its end is torn. Raises LakeError."""
+def opened_part(store: Store, key: str, part: Part) -> Iterator[tuple[Recording, int, int]]:
+    """Its recording, the Unix time of its last frame, and how many frames of it are damaged. Raises LakeError."""
     # In memory: nothing is left behind, and a bucket's part is read as a folder's.
     file = os.memfd_create("tracer-part")
     try:
         data = store.get(key)
-        numbers, last_unix_ns, torn = _frames_of(data)
+        numbers, last_unix_ns, damaged = _frames_of(data)
         with open(file, "wb", closefd=False) as writer:
             writer.write(data)
         del data
@@ -71,7 +73,7 @@ def opened_part(store: Store, key: str, part: Part) -> Iterator[tuple[Recording,
         said = (name, host.boot_id, str(numbers.get("owner_uid", "all")), host.session_id, numbers.get("number", part.number))
         if said != (*part.series, part.number):
             raise ValueError(f"it is part {said[4]} of {'/'.join(said[:4])}")
-        yield recording, last_unix_ns or host.wall_offset_ns, torn
+        yield recording, last_unix_ns or host.wall_offset_ns, damaged
     except (ValueError, TracerError) as error:
         raise error if isinstance(error, LakeError) else _refused(key, str(error)) from None
     finally:
@@ -82,26 +84,32 @@ def _refused(key: str, why: str) -> TracerError:
     return LakeError.of(REFUSED_PART, None, f"{key} can't be taken: {why}", "look who wrote it; in its place, a .gap lets its series go on")
 
 
-def _frames_of(data: bytes) -> tuple[dict[str, int], int, bool]:
-    """The numbers at the begin of its header, the last frame's clock in Unix time (0: none), and whether the end is torn."""
-    at, frames = len(_MAGIC), []
+def _frames_of(data: bytes) -> tuple[dict[str, int], int, int]:
+    """The numbers at the begin of its header, the last frame's clock in Unix time (0: none), and how many frames are torn, wrong or
+    missing."""
+    at, frames, damaged, expected = len(_MAGIC), [], 0, 0
     if data[:at] != _MAGIC:
         raise ValueError("it is no recording")
+    view = memoryview(data)
     while at + _FRAME.size <= len(data) and data[at:at + 4] == b"TRF2":
-        end = at + _FRAME.size + int.from_bytes(data[at + 4:at + 8], "little")
+        _, stored, _, checksum, _, sequence = _FRAME.unpack_from(data, at)
+        end = at + _FRAME.size + stored
         if end > len(data):
             break
+        checked = zlib.crc32(view[at + _FRAME.size:end], zlib.crc32(view[at + 16:at + _FRAME.size], zlib.crc32(view[at + 4:at + 12])))
+        damaged += (checked != checksum) + max(0, sequence - expected)
+        expected = sequence + 1
         frames.append((at, end))
         at = end
     if not frames:
         raise ValueError("its header is cut")
     last = _payload_of(data, *frames[-1]) if len(frames) > 1 else b""
     clock = sum(_CLOCKS.unpack_from(last)) % (1 << 64) if len(last) >= _CLOCKS.size else 0
-    return _numbers_of(_payload_of(data, *frames[0])), clock, at != len(data)
+    return _numbers_of(_payload_of(data, *frames[0])), clock, damaged + (at != len(data))
 
 
 def _payload_of(data: bytes, begin: int, end: int) -> bytes:
-    import pyarrow
+    pyarrow = _package("pyarrow")
 
     size = _FRAME.unpack_from(data, begin)[2]
     if size > _MOST_PAYLOAD:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._data import connect, quoted
 from .._errors import InvalidArgumentError, LakeError
+from .._tables import _package
 from ._ask import Lake, limit, parquet_of
 from ._compact import compact
 from ._delta import KEPT_DAYS, delete, files_of, opened, replace
@@ -61,7 +62,7 @@ def merge(lake: str, name: str, now: float | None = None) -> int:
 
 
 def _source_of(connection: Any, table: Any, day: str) -> str:
-    import pyarrow
+    pyarrow = _package("pyarrow")
 
     if "://" in table.table_uri.removeprefix("file://"):
         connection.register("of_day", table.to_pyarrow_dataset(partitions=[("date", "=", day)]))
@@ -88,7 +89,7 @@ def keep_raw(lake: str, names: tuple[str, ...], days: int) -> int:
     gone, stays = 0, False
     for key in store.list_older(RAW, before):
         part = part_of(key[len(RAW):])
-        if part is not None and all((table.transaction_version(f"{part.session}/{part.owner}") or 0) >= part.number for table in tables):
+        if part is not None and all((table.transaction_version("/".join(part.series)) or 0) >= part.number for table in tables):
             store.delete(key)
             gone += 1
         else:
@@ -141,7 +142,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 def _small(table: Any, bytes_: int | None) -> dict[date, list[int]]:
     """Day -> when each of its files smaller than this was made, in ms of Unix time."""
     found: dict[date, list[int]] = defaultdict(list)
-    import pyarrow
+    pyarrow = _package("pyarrow")
 
     actions = pyarrow.table(table.get_add_actions(flatten=True))
     for day, size, made in zip(*(actions[column].to_pylist() for column in ("partition.date", "size_bytes", "modification_time"))):

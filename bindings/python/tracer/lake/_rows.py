@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._recording import Recording
-from .._tables import Table
+from .._tables import Table, _package
 from ._layout import Part
 from ._part import Gap
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-__all__ = ["OF_OPTIONS", "SORTED_BY", "TABLES", "rows_of", "rows_of_damage", "rows_of_gap", "schema_of"]
+__all__ = ["OF_OPTIONS", "SORTED_BY", "TABLES", "rows_of", "rows_of_damage", "rows_of_gap", "schema_of", "stored"]
 
 _START = {"processes": "begin_ns", "tasks": "begin_ns", "runs": "begin_ns", "submits": "submitted_ns", "findings": "first_ns",
           "host_samples": "since_ns", "containers": "begin_ns", "losses": "first_ns", "hosts": None, "files": "first_open_ns",
@@ -23,6 +23,7 @@ _START = {"processes": "begin_ns", "tasks": "begin_ns", "runs": "begin_ns", "sub
 """Table -> the column that becomes start_time."""
 OF_OPTIONS = ("files", "connections")
 TABLES = tuple(name for name in _START if name not in OF_OPTIONS)
+_ALWAYS = ("date", "host_name", "boot_id", "session_id", "part", "start_time", "end_time", "owner_uid", "user")
 SORTED_BY = ("run", "step", "tool", "start_time")
 _ENDS = ("end_ns", "last_ns", "last_close_ns")
 # What a task_submit has beside its context.
@@ -33,25 +34,25 @@ _ROWS_AT_ONCE = 65536
 
 def rows_of(recording: Recording, name: str, part: Part, last_unix_ns: int, users: dict[str, str]) -> pyarrow.Table:
     """The rows of a table. `users`: the names of the host's uids."""
-    import pyarrow
+    pyarrow = _package("pyarrow")
 
     if name == "submits":
         found = _submits(recording)
     else:
         found = pyarrow.table(recording.table(name, only_ended=name == "processes"))
-    return _completed(_signed(found), name, part, last_unix_ns, users)
+    return _completed(found, name, part, last_unix_ns, users)
 
 
 @cache
 def schema_of(name: str) -> pyarrow.Schema:
     """Of a table that is new."""
-    import pyarrow
+    pyarrow = _package("pyarrow")
 
     source = pyarrow.schema(_Capsule(name))
     if name == "submits":
         source = pyarrow.schema([source.field(column) for column in _columns_of_submits()])
     nobody = Part("", "", "all", "", 0, "tracer")
-    schema = _completed(_signed(source.empty_table()), name, nobody, 0, {}).schema
+    schema = stored(_completed(source.empty_table(), name, nobody, 0, {})).schema
     return pyarrow.schema([each.with_type(each.type.value_type) if pyarrow.types.is_dictionary(each.type) else each for each in schema])
 
 
@@ -60,16 +61,13 @@ def rows_of_gap(gap: Gap, part: Part) -> pyarrow.Table:
     return _loss(part, gap.cause, gap.last - gap.first + 1, gap.first_unix_ns, gap.last_unix_ns)
 
 
-def rows_of_damage(recording: Recording, torn: bool, part: Part, last_unix_ns: int) -> pyarrow.Table | None:
-    """A row of `losses`: what of the part can't be read. None: nothing."""
-    damage = recording.damage
-    if not torn and not damage.skipped_bytes and not damage.missing_frames and not damage.read_error:
-        return None
-    return _loss(part, "damaged_part", damage.missing_frames or 1, None, last_unix_ns)
+def rows_of_damage(damaged: int, part: Part, last_unix_ns: int) -> pyarrow.Table:
+    """A row of `losses`: frames of the part that can't be read."""
+    return _loss(part, "damaged_part", damaged, None, last_unix_ns)
 
 
 def _loss(part: Part, cause: str, count: int, first_unix_ns: int | None, last_unix_ns: int | None) -> pyarrow.Table:
-    import pyarrow
+    pyarrow = _package("pyarrow")
 
     row = pyarrow.table({"time_unix_ns": pyarrow.array([last_unix_ns], pyarrow.int64()), "cause": pyarrow.array([cause]).dictionary_encode(),
                          "count": pyarrow.array([count], pyarrow.int64())})
@@ -81,8 +79,8 @@ def _loss(part: Part, cause: str, count: int, first_unix_ns: int | None, last_un
 
 
 def _submits(recording: Recording) -> pyarrow.Table:
-    import pyarrow
-    import pyarrow.compute as compute
+    pyarrow = _package("pyarrow")
+    compute = _package("pyarrow.compute")
 
     columns = _columns_of_submits()
     batches = pyarrow.RecordBatchReader.from_stream(Table(recording.open_reader, "events"))
@@ -105,10 +103,10 @@ class _Capsule:
         return _core.table_schema(self._name)
 
 
-def _signed(rows: pyarrow.Table) -> pyarrow.Table:
-    """With signed numbers only, which all engines read: what is more than they hold becomes the most that they do."""
-    import pyarrow
-    import pyarrow.compute as compute
+def stored(rows: pyarrow.Table) -> pyarrow.Table:
+    """Rows of many parts, as they are written: with signed numbers only, which all engines read: what is more than they hold becomes the most that they do."""
+    pyarrow = _package("pyarrow")
+    compute = _package("pyarrow.compute")
 
     def signed(kind: Any) -> Any:
         if pyarrow.types.is_unsigned_integer(kind):
@@ -120,8 +118,12 @@ def _signed(rows: pyarrow.Table) -> pyarrow.Table:
         return pyarrow.string() if pyarrow.types.is_dictionary(kind) and not pyarrow.types.is_string(kind.value_type) else kind
 
     columns = {}
+    rows = rows.unify_dictionaries()
     for field, column in zip(rows.schema, rows.columns):
         kind = signed(field.type)
+        if column.null_count == rows.num_rows > 0 and field.name not in _ALWAYS:
+            # Absent is null.
+            continue
         if kind != field.type:
             try:
                 column = column.cast(kind)
@@ -134,14 +136,14 @@ def _signed(rows: pyarrow.Table) -> pyarrow.Table:
 
 def _completed(rows: pyarrow.Table, name: str, part: Part, last_unix_ns: int, users: dict[str, str]) -> pyarrow.Table:
     """With the columns that each row of a lake has."""
-    import pyarrow
-    import pyarrow.compute as compute
+    pyarrow = _package("pyarrow")
+    compute = _package("pyarrow.compute")
 
     def same(value: object, kind: Any) -> Any:
         return pyarrow.repeat(pyarrow.scalar(value, kind), rows.num_rows)
 
     def column(wanted: str) -> Any:
-        return rows[wanted] if wanted in rows.column_names else same(None, pyarrow.int64())
+        return rows[wanted].cast(pyarrow.int64(), safe=False) if wanted in rows.column_names else same(None, pyarrow.int64())
 
     microseconds, text = pyarrow.timestamp("us", "UTC"), pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     unix = compute.coalesce(column("time_unix_ns"), pyarrow.scalar(last_unix_ns, pyarrow.int64()))
@@ -168,8 +170,8 @@ def _completed(rows: pyarrow.Table, name: str, part: Part, last_unix_ns: int, us
 
 
 def _names(uids: Any, users: dict[str, str]) -> Any:
-    import pyarrow
-    import pyarrow.compute as compute
+    pyarrow = _package("pyarrow")
+    compute = _package("pyarrow.compute")
 
     known = pyarrow.array([int(uid) for uid in users], pyarrow.int64())
     at = compute.index_in(uids, value_set=known, skip_nulls=True)
