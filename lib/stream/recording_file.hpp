@@ -30,6 +30,8 @@ class RecordingFile {
   enum class Wait { kForBytes, kNever };
   /// The next event; empty at the end, or when it would have to wait: at_end() says which.
   Event next(Wait wait);
+  /// What next() gives of later frames.
+  void keep_only(const KindSet& kinds) noexcept { reader_.keep_only(kinds); }
   bool at_end() const noexcept { return at_end_; }
   /// The rows that next() has not given yet.
   struct FrameRest {
@@ -46,6 +48,11 @@ class RecordingFile {
   std::uint64_t stream() const noexcept { return reader_.stream(); }
   /// Where the last frame was closed, by the boot clock.
   std::uint64_t closed_ns() const noexcept { return reader_.frame().clock().boot_ns; }
+  /// Likewise, in Unix time. Absent: no frame was read.
+  std::optional<std::uint64_t> closed_unix_ns() const noexcept {
+    const ClockUpdate& clock = reader_.frame().clock();
+    return clock.boot_ns == 0 ? std::nullopt : std::optional(clock.boot_ns + clock.wall_offset_ns);
+  }
   /// How many frames there were so far, by their numbers.
   std::uint64_t frames() const noexcept { return reader_.frames(); }
   bool is_file() const noexcept { return !is_pipe_; }

@@ -149,10 +149,10 @@ class Rows(LakeCase):
         good.with_name("notes.txt").write_text("not ours")
         good.with_name(".half-00000001.tracer").write_text("not finished")
         done = self.compact()
-        self.assertEqual([problem.code for problem in done.problems], ["TRC153"] * 7)
+        self.assertEqual([problem.code for problem in done.problems], ["TRC154"] * 7)
         self.assertEqual(len(done.waiting), 7)
         self.assertEqual(self.processes(), ended(RECORDINGS / "failures.tracer"))
-        self.assertIn("TRC153", self.command("compact", str(self.lake), status=1))
+        self.assertIn("TRC154", self.command("compact", str(self.lake), status=1))
 
     def test_what_is_whole_of_a_torn_part_is_taken_and_the_rest_is_a_loss(self) -> None:
         data = recording("launcher-parallel")
@@ -177,7 +177,7 @@ class Rows(LakeCase):
         put(other, recording("slow-storage"))
         with self.assertRaises(tracer.LakeError) as caught:
             compact(str(other))
-        self.assertEqual(caught.exception.code, "TRC154")
+        self.assertEqual(caught.exception.code, "TRC155")
         self.assertEqual(DeltaTable(str(other / "tables/processes")).version(), 0)
 
     def test_a_column_of_a_newer_libtracer_stays(self) -> None:

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,8 +21,11 @@
 #include <tracer/tier.hpp>
 
 #include "binders.hpp"
+#include "context.hpp"
 #include "events.hpp"
 #include "gil.hpp"
+#include "queue.hpp"
+#include "stream/recording_copy.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;
@@ -86,6 +90,18 @@ void bind_recording(py::module_& module) {
            }),
            py::arg("fd"), py::arg("name"))
       .def("host", [](const HeldReader& reader) { return object_of(reader.host()); })
+      .def("number",
+           [](const HeldReader& held) {
+             return held.about([](const RecordingReader& reader) { return reader.number(); });
+           })
+      .def("owner_uid",
+           [](const HeldReader& held) {
+             return held.about([](const RecordingReader& reader) { return reader.owner_uid(); });
+           })
+      .def("closed_unix_ns",
+           [](const HeldReader& held) {
+             return held.about([](const RecordingReader& reader) { return reader.closed_unix_ns(); });
+           })
       .def(
           "read",
           [](HeldReader& reader, std::size_t most) {
@@ -97,6 +113,9 @@ void bind_recording(py::module_& module) {
             return objects_of(events);
           },
           py::arg("most"))
+      .def(
+          "keep_only", [](HeldReader& reader, const py::object& kinds) { reader.keep_only(kinds_of(kinds)); },
+          py::arg("kinds"))
       .def(
           "skip", [](HeldReader& reader, std::size_t most) { return reader.read(most).size(); }, py::arg("most"),
           py::call_guard<ReleasedGil>())
@@ -125,6 +144,25 @@ void bind_recording(py::module_& module) {
         return py::make_tuple(damage.skipped_bytes, damage.skipped_events, damage.missing_frames, damage.read_error,
                               damage.truncated);
       });
+  module.def(
+      "copy_recording",
+      [](const py::bytes& from, const py::bytes& to, const py::dict& names) {
+        internal::NamesOfTasks tasks;
+        for (const auto& [key, said] : names) {
+          const auto [context, run_key, task_key, owner_uid] =
+              py::cast<std::tuple<py::dict, std::string, std::string, std::optional<std::uint32_t>>>(said);
+          Context& known = tasks[key_from(py::cast<std::string>(key)).value()];
+          known = context_of(context);
+          known.run_key = key_from(run_key);
+          known.task_key = key_from(task_key);
+          known.owner_uid = owner_uid;
+        }
+        const std::string source = from;
+        const std::string target = to;
+        const ReleasedGil released;
+        internal::copy_recording(source, target, tasks);
+      },
+      py::arg("source"), py::arg("target"), py::arg("names"));
   module.def(
       "past",
       [](const std::optional<py::bytes>& socket, std::uint64_t since_unix_ns) {

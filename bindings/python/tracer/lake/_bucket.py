@@ -44,12 +44,8 @@ class Bucket(Store):
         self._obstore = obstore
         self._url = f"{scheme}://{place}"
         self._stores: dict[int, Any] = {}
-        client: dict[str, Any] = {
-            "connect_timeout": timedelta(seconds=_CONNECT_S),
-            # Only an endpoint that the user has named can be without TLS.
-            "allow_http": any(value.startswith("http://") for name, value in os.environ.items()
-                              if name.startswith(("AWS_ENDPOINT", "AZURE_", "GOOGLE_"))),
-        }
+        # An address is without TLS only where the user's own endpoint is.
+        client: dict[str, Any] = {"connect_timeout": timedelta(seconds=_CONNECT_S), "allow_http": True}
         more = {"credential_provider": _profile()} if scheme == "s3" else {}
 
         def connect(**timeouts: timedelta) -> Any:
@@ -79,12 +75,16 @@ class Bucket(Store):
         except (FileExistsError, LakeError) as error:
             if isinstance(error, LakeError) and error.code != NO_ANSWER:
                 raise
-            # Taken, in somebody else's hands for now (409), or unknown: what is there says what has happened. Where that is refused,
-            # this says why: servers close connections on a refusal, before its cause can be read.
+            unknown = error if isinstance(error, LakeError) else no_answer(f"{self._url}/{key}: another writer is at it")
+        # Taken, in somebody else's hands for now (409), or unknown: what is there says what has happened. Where that is refused,
+        # this says why: servers close connections on a refusal, before its cause can be read.
+        try:
             done = self._compare(key, view)
-            if done is None:
-                raise (error if isinstance(error, LakeError) else no_answer(f"{self._url}/{key}: another writer is at it")) from None
-            return done
+        except LakeError as error:
+            raise (unknown if error.code == NO_ANSWER else error) from None
+        if done is None:
+            raise unknown
+        return done
 
     def put(self, key: str, data: bytes) -> None:
         with self._explained(f"put {key}"):
@@ -153,10 +153,11 @@ class Bucket(Store):
         causes = re.findall(r'(?:message|error): "([^"]+)"', text)
         fix = _FIXES.get(said[1], "") if said else ""
         if said:
-            cause = f"{status} {said[1]}: {said[2] or ''}".rstrip(": ")
+            cause = f"{status} {said[1]}: {(said[2] or '').partition(chr(10))[0]}".rstrip(": ")
         elif certificate:
             cause = f"its certificate is not accepted: {certificate[1]}"
-            fix = "name the file of its CA's certificate in SSL_CERT_FILE"
+            fix = ("name the file of its CA's certificate in SSL_CERT_FILE" if certificate[1].startswith("Unknown") else
+                   "compare the certificate's dates and names with this machine's clock and the endpoint")
         else:
             cause = causes[-1] if causes and not status else _first_line(error)
         if "TimedOut" in text and not said:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KEPT_DAYS", "append", "delete", "files_of", "make", "opened", "replace"]
 
-REFUSED_TYPE = "TRC154"
+REFUSED_TYPE = "TRC155"
 """A column of a table has another type than ours: nothing of it was written."""
 KEPT_DAYS = 7
 """How long what was replaced stays for queries that have begun."""

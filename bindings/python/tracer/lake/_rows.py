@@ -29,7 +29,6 @@ _ENDS = ("end_ns", "last_ns", "last_close_ns")
 # What a task_submit has beside its context.
 _OF_SUBMIT = ("state", "submitted_ns", "outcome", "exit_code", "requested_millicpus", "requested_memory_bytes", "requested_time_ns",
               "requested_container", "requested_tag", "expected")
-_ROWS_AT_ONCE = 65536
 
 
 def rows_of(recording: Recording, name: str, part: Part, last_unix_ns: int, users: dict[str, str]) -> pyarrow.Table:
@@ -62,15 +61,15 @@ def rows_of_gap(gap: Gap, part: Part) -> pyarrow.Table:
 
 
 def rows_of_damage(damaged: int, part: Part, last_unix_ns: int) -> pyarrow.Table:
-    """A row of `losses`: frames of the part that can't be read."""
+    """A row of `losses`: pieces of the part that can't be read."""
     return _loss(part, "damaged_part", damaged, None, last_unix_ns)
 
 
 def _loss(part: Part, cause: str, count: int, first_unix_ns: int | None, last_unix_ns: int | None) -> pyarrow.Table:
     pyarrow = _package("pyarrow")
 
-    row = pyarrow.table({"time_unix_ns": pyarrow.array([last_unix_ns], pyarrow.int64()), "cause": pyarrow.array([cause]).dictionary_encode(),
-                         "count": pyarrow.array([count], pyarrow.int64())})
+    row = pyarrow.table({"time_unix_ns": pyarrow.array([last_unix_ns], pyarrow.uint64()), "cause": pyarrow.array([cause]).dictionary_encode(),
+                         "count": pyarrow.array([count], pyarrow.uint64())})
     done = _completed(row, "losses", part, last_unix_ns or first_unix_ns or 0, {})
     if first_unix_ns is not None:
         at = done.column_names.index("start_time")
@@ -79,15 +78,12 @@ def _loss(part: Part, cause: str, count: int, first_unix_ns: int | None, last_un
 
 
 def _submits(recording: Recording) -> pyarrow.Table:
-    pyarrow = _package("pyarrow")
-    compute = _package("pyarrow.compute")
+    def open_reader() -> _core.RecordingReader:
+        reader = recording.open_reader()
+        reader.keep_only(("task_submit",))
+        return reader
 
-    columns = _columns_of_submits()
-    batches = pyarrow.RecordBatchReader.from_stream(Table(recording.open_reader, "events"))
-    schema = pyarrow.schema([batches.schema.field(column) for column in columns])
-    kept = [batch.select(columns).filter(chosen) for batch in batches
-            if (chosen := compute.equal(batch["kind"], "task_submit")).true_count]
-    return pyarrow.Table.from_batches(kept, schema)
+    return _package("pyarrow").table(Table(open_reader, "events")).select(_columns_of_submits())
 
 
 def _columns_of_submits() -> list[str]:

@@ -183,16 +183,16 @@ class _Folder(Store):
     def _read(self, key: str) -> tuple[int, Iterable[memoryview]]:
         with _explained(self._root, key):
             try:
-                file = open(self._path(key), "rb")
+                size = os.stat(self._path(key)).st_size
             except FileNotFoundError:
                 raise KeyError(key) from None
 
         def pieces() -> Iterator[memoryview]:
-            with file, _explained(self._root, key):
+            with _explained(self._root, key), open(self._path(key), "rb") as file:
                 while piece := file.read(_CHUNK_BYTES):
                     yield memoryview(piece)
 
-        return os.fstat(file.fileno()).st_size, pieces()
+        return size, pieces()
 
     def list(self, prefix: str) -> Iterator[tuple[str, int]]:
         with _explained(self._root, prefix):
