@@ -21,6 +21,10 @@ _START = {"processes": "begin_ns", "tasks": "begin_ns", "runs": "begin_ns", "sub
           "host_samples": "since_ns", "containers": "begin_ns", "losses": "first_ns", "hosts": None, "files": "first_open_ns",
           "connections": None}
 """Table -> the column that becomes start_time."""
+_KINDS = {"processes": ("process_exit",), "tasks": ("task_finish",), "runs": ("run_finish",), "submits": ("task_submit",),
+          "findings": ("finding",), "host_samples": ("host_sample",), "containers": ("container_start", "container_finish"),
+          "losses": ("loss",), "hosts": ("loss",), "files": ("file_use",), "connections": ("connection",)}
+"""Table -> the events that it is made of."""
 OF_OPTIONS = ("files", "connections")
 TABLES = tuple(name for name in _START if name not in OF_OPTIONS)
 _ALWAYS = ("date", "host_name", "boot_id", "session_id", "part", "start_time", "end_time", "owner_uid", "user")
@@ -33,13 +37,14 @@ _OF_SUBMIT = ("state", "submitted_ns", "outcome", "exit_code", "requested_millic
 
 def rows_of(recording: Recording, name: str, part: Part, last_unix_ns: int, users: dict[str, str]) -> pyarrow.Table:
     """The rows of a table. `users`: the names of the host's uids."""
-    pyarrow = _package("pyarrow")
+    def open_reader() -> _core.RecordingReader:
+        reader = recording.open_reader()
+        # All others need not be decoded.
+        reader.keep_only(_KINDS[name])
+        return reader
 
-    if name == "submits":
-        found = _submits(recording)
-    else:
-        found = pyarrow.table(recording.table(name, only_ended=name == "processes"))
-    return _completed(found, name, part, last_unix_ns, users)
+    found = _package("pyarrow").table(Table(open_reader, "events" if name == "submits" else name, only_ended=name == "processes"))
+    return _completed(found.select(_columns_of_submits()) if name == "submits" else found, name, part, last_unix_ns, users)
 
 
 @cache
@@ -75,15 +80,6 @@ def _loss(part: Part, cause: str, count: int, first_unix_ns: int | None, last_un
         at = done.column_names.index("start_time")
         done = done.set_column(at, "start_time", pyarrow.array([first_unix_ns // 1000], pyarrow.timestamp("us", "UTC")))
     return done
-
-
-def _submits(recording: Recording) -> pyarrow.Table:
-    def open_reader() -> _core.RecordingReader:
-        reader = recording.open_reader()
-        reader.keep_only(("task_submit",))
-        return reader
-
-    return _package("pyarrow").table(Table(open_reader, "events")).select(_columns_of_submits())
 
 
 def _columns_of_submits() -> list[str]:
