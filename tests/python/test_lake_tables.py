@@ -16,7 +16,9 @@ from collections import Counter
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+from lake_doubles import Gateway, environment, versitygw
 from support import TRACERD, TempDir, needs_tracing, wait_until
 
 HAS_LAKE = all(importlib.util.find_spec(name) is not None for name in ("deltalake", "duckdb", "obstore", "pyarrow"))
@@ -40,9 +42,10 @@ class LakeCase(TempDir):
         super().setUp()
         self.lake = self.folder / "lake"
         self.lake.mkdir()
+        self.url = str(self.lake)
 
     def compact(self, *more: str) -> Compaction:
-        return compact(str(self.lake), more)
+        return compact(self.url, more)
 
     def delta(self, name: str) -> Any:
         return DeltaTable(str(self.lake / "tables" / name))
@@ -221,6 +224,8 @@ while True:
 
 
 class Kills(LakeCase):
+    kills, longest_s = 20, 2.5
+
     def test_two_compactors_that_are_killed_again_and_again(self) -> None:
         """Each process once, while parts of 12 hosts come and days are merged."""
         sources = [recording(name) for name in ("launcher-parallel", "slurm", "snakemake-submitted", "cwltool")]
@@ -229,7 +234,7 @@ class Kills(LakeCase):
         self.addCleanup(log.close)
 
         def start() -> subprocess.Popen[bytes]:
-            child = subprocess.Popen([sys.executable, "-c", COMPACT_FOR_EVER, str(self.lake)], stdout=subprocess.PIPE, stderr=log)
+            child = subprocess.Popen([sys.executable, "-c", COMPACT_FOR_EVER, self.url], stdout=subprocess.PIPE, stderr=log)
             assert child.stdout is not None
             self.assertEqual(child.stdout.readline(), b"begun\n")
             child.stdout.close()
@@ -237,11 +242,11 @@ class Kills(LakeCase):
 
         running = [start(), start()]
         try:
-            for kill in range(20):
-                for _ in range(3):
+            for _ in range(self.kills):
+                for _ in range(60 // self.kills):
                     if coming:
                         put(self.lake, coming.pop())
-                time.sleep(random.uniform(0.05, 2.5))
+                time.sleep(random.uniform(0.05, self.longest_s))
                 at = random.randrange(2)
                 running[at].send_signal(signal.SIGKILL)
                 running[at].wait()
@@ -275,6 +280,42 @@ class Kills(LakeCase):
         series = f"node1/{host.boot_id}/all/{host.session_id}"
         self.assertFalse(append(table, rows, {series: 1}))
         self.assertEqual(max(self.processes().values()), 1)
+
+
+@unittest.skipUnless(versitygw(), "needs versitygw")
+class InS3(Kills):
+    """A real server, with TLS by a CA of our own; its folder shows what is there."""
+
+    kills, longest_s = 10, 12.0
+
+    def setUp(self) -> None:
+        super().setUp()
+        gateway = Gateway(self.folder)
+        gateway.start()
+        self.addCleanup(gateway.stop)
+        patch = mock.patch.dict(os.environ, environment(gateway.url, gateway.ca))
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.lake, self.url = gateway.objects / "x", "s3://lake/x"
+
+    def test_asked_and_forgotten(self) -> None:
+        for name in ("retries", "cwltool"):
+            put(self.lake, recording(name))
+            self.assertEqual(self.compact().problems, [])
+        self.assertEqual(self.processes(), ended(RECORDINGS / "retries.tracer") + ended(RECORDINGS / "cwltool.tracer"))
+        asked = tracer.lake(self.url)
+        tasks = {name: tracer.read(RECORDINGS / f"{name}.tracer").tasks.count_rows() for name in ("retries", "cwltool")}
+        self.assertEqual(asked.table("tasks").count_rows(), sum(tasks.values()))
+        self.assertTrue(asked.sql("FROM failures('2026-W48')").fetchall())
+        self.assertGreater(_retain.merge(self.url, "processes", time.time() + 86400), 0)
+        key = next(row["run_key"] for row in self.rows("tasks") if row["run_key"])
+        self.command("forget", self.url, "--run", key)
+        self.assertNotIn(key, {row["run_key"] for row in self.rows("processes")})
+        self.assertEqual(_retain.keep_raw(self.url, TABLES, 1), 0)
+        old = next((self.lake / "raw").rglob("*.tracer"))
+        os.utime(old, (time.time() - 3 * 86400,) * 2)
+        self.assertEqual(_retain.keep_raw(self.url, TABLES, 1), 1)
+        self.assertFalse(old.exists())
 
 
 class Kept(LakeCase):

@@ -119,7 +119,9 @@ class Lake:
                     changed = True
             if changed or not self._seen:
                 _above(self._connection, self._tables)
-            relation: duckdb.DuckDBPyRelation = self._connection.cursor().sql(query)
+            # What is registered is known to its connection only.
+            asked = self._connection if "://" in self.url else self._connection.cursor()
+            relation: duckdb.DuckDBPyRelation = asked.sql(query)
             return relation
 
 

@@ -32,8 +32,10 @@ _COLUMNS = {"user": ("user",), "run": ("run", "run_id", "run_key"), "sample": ("
 
 def keep(lake: str, names: tuple[str, ...], raw_days: int | None, table_days: int | None) -> int:
     """What `tracer lake compact` does last; how many raw objects are gone. What another commit has hindered is done by the next one."""
-    for name in names:
+    for name in (*TABLES, *OF_OPTIONS):
         table = opened(lake, name)
+        if table is None:
+            continue
         if table_days is not None:
             end = datetime.now(timezone.utc).date() - timedelta(days=table_days)
             if any(day < end for day in _small(table, None)):
@@ -65,8 +67,8 @@ def _source_of(connection: Any, table: Any, day: str) -> str:
     pyarrow = _package("pyarrow")
 
     if "://" in table.table_uri.removeprefix("file://"):
-        connection.register("of_day", table.to_pyarrow_dataset(partitions=[("date", "=", day)]))
-        return "of_day"
+        connection.register("of_all", table.to_pyarrow_dataset())
+        return f"(FROM of_all WHERE date = '{day}')"
     return f"(SELECT {parquet_of(connection, pyarrow.schema(table.schema()), files_of(table, day))})"
 
 
