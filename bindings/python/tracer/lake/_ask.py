@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Lake", "LakeTable", "lake", "limit", "parquet_of", "run", "write_views"]
 
 _MACROS = Path(__file__).with_name("views.sql")
+_OVER_HOSTS = Path(__file__).with_name("tasks_last.sql")
 # What can be made of these tables.
 _CANONICAL = tuple(name for name in VIEWS if name not in ("bound_by",))
 
@@ -200,7 +201,10 @@ def _schema(table: Any) -> pyarrow.Schema:
 def _above(connection: Any, tables: Mapping[str, Any]) -> None:
     for name in _CANONICAL:
         if _possible(name, tables):
-            connection.execute(f"CREATE OR REPLACE VIEW {name} AS {view_of(name, '', of='boot_id, ', programs='processes')}")
+            text = view_of(name, "", of="boot_id, ", programs="processes")
+            if name == "tasks_last":
+                text = _OVER_HOSTS.read_text("utf-8").replace("{own}", text)
+            connection.execute(f"CREATE OR REPLACE VIEW {name} AS {text}")
     connection.execute(_MACROS.read_text("utf-8"))
 
 
