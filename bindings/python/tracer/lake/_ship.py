@@ -56,6 +56,7 @@ class Shipper:
             name: before.get(name, default) for name, default in
             (("shipped_parts", 0), ("shipped_bytes", 0), ("shipped_gaps", 0), ("last_shipped_unix_ns", None))}
         self._tidied: set[str] = set()
+        self._tried: list[Waiting] = []
 
     def follow(self) -> None:
         while True:
@@ -64,7 +65,7 @@ class Shipper:
 
     def round(self, once: bool = False) -> TracerError | None:
         """Tries everything that is due. The last error, if any."""
-        waiting = self._outbox.waiting()
+        waiting = self._tried = self._outbox.waiting()
         parts = {each.part for each in waiting}
         self._failures = {part: failure for part, failure in self._failures.items() if part in parts}
         self._in_lake &= parts
@@ -86,6 +87,11 @@ class Shipper:
                     time.sleep(pause)
         self._save(None)
         return error
+
+    @property
+    def left(self) -> int:
+        """Parts that were tried last, and are still in the outbox."""
+        return sum(os.path.exists(each.path) for each in self._tried)
 
     @property
     def shipped(self) -> tuple[int, int]:
@@ -197,6 +203,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     error = shipper.round(once=True)
     from .._core import format_bytes
 
-    left = len(outbox.waiting())
+    # What was sealed meanwhile is the next one's.
+    left = shipper.left
     text = f"{parts_text(shipper.shipped[0] - parts)}, {format_bytes(shipper.shipped[1] - size)}, shipped; {left} left\n"
-    return text, 1 if error or left else 0
+    return text, 1 if error else 0
