@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -32,6 +34,8 @@ class RecordingFile {
   Event next(Wait wait);
   /// What next() gives of later frames.
   void keep_only(const KindSet& kinds) noexcept { reader_.keep_only(kinds); }
+  /// Called with each context that next() gives; empty: none is.
+  void rename(std::function<void(Context&)> rename) { rename_ = std::move(rename); }
   bool at_end() const noexcept { return at_end_; }
   /// The rows that next() has not given yet.
   struct FrameRest {
@@ -88,6 +92,7 @@ class RecordingFile {
   int read_error_ = 0;
   StreamReader reader_;
   EventRows rows_;
+  std::function<void(Context&)> rename_;
   std::uint64_t refused_events_ = 0;
   RecordingDamage damage_;
   bool has_session_end_ = false;

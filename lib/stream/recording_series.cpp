@@ -123,6 +123,12 @@ void RecordingSeries::open(RecordingPart& part) {
     file_ = std::move(again);
   }
   if (wanted_) file_->keep_only(read_kinds());
+  file_->rename(rename_);
+}
+
+void RecordingSeries::rename(std::function<void(Context&)> rename) {
+  rename_ = std::move(rename);
+  file_->rename(rename_);
 }
 
 void RecordingSeries::keep_only(std::span<const EventKind> kinds) {

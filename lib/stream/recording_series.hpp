@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,6 +55,8 @@ class RecordingSeries {
 
   /// What next() gives from now on: to be called before it.
   void keep_only(std::span<const EventKind> kinds);
+  /// Called with each context that next() gives, from now on.
+  void rename(std::function<void(Context&)> rename);
   // As those of RecordingFile.
   Event next(Wait wait);
   FrameRest next_frame(Wait wait);
@@ -96,6 +99,7 @@ class RecordingSeries {
   std::size_t at_ = 0;
   bool began_ = false;
   std::optional<KindSet> wanted_;  ///< Absent: all.
+  std::function<void(Context&)> rename_;
   std::unique_ptr<RecordingFile> file_;
   StartedOnce started_;
   EventFrames kept_;

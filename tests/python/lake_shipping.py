@@ -99,4 +99,6 @@ class Shipping(TempDir):
         before = len(self.left())
         self.once()
         self.arrived()
+        noted = [each["part"] for path in self.lake.glob(f"index/{HOST}/*.json") for each in json.loads(path.read_text())["parts"]]
+        self.assertEqual(sorted(set(noted)), sorted(self.truth))
         print(f"{kills} kills, {len(self.truth)} parts, {before} left by the last kill", file=sys.stderr)

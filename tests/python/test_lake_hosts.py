@@ -17,6 +17,8 @@ from support import TRACERD, TempDir, can_trace, wait_until
 from tracer.lake._layout import part_of
 
 HEAD_UID, NODE_UID, OTHER_UID = 60021, 60022, 60023
+# Any user may run it.
+PYTHON = "/usr/bin/python3"
 TASKS = {"align": ("ab", "0" * 28 + "01", 0.3), "sort": ("cd", "0" * 28 + "02", 0.6)}
 
 # What an engine's plugin sends, on a connection that lives as long as the run.
@@ -59,7 +61,7 @@ class Host:
         self._process = subprocess.Popen(
             ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "--net", "--mount", "sh", "-c",
              'hostname "$0"; "$@" & wait', name, TRACERD, "serve", "--foreground", "--config", str(self.folder / "tracerd.toml"),
-             "--socket", self.socket], stderr=(self.folder / "log").open("w"))
+             "--socket", self.socket], stderr=subprocess.DEVNULL)
         test.addCleanup(self.end)
         wait_until(lambda: os.path.exists(self.socket), "the service's socket")
         [self._init] = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
@@ -96,15 +98,17 @@ class TwoHosts(TempDir):
         found: list[dict[str, object]] = json.loads(self.tracer("lake", "runs", self.lake, "--json"))
         return found
 
-    def work_folders(self) -> dict[str, str]:
-        """Of Nextflow, for each task: seen by both hosts, as on NFS."""
+    def work_folders(self, host: str, uid: int) -> dict[str, str]:
+        """Of Nextflow, for each task: the user's own on each host, as on NFS."""
         folders = {}
         for name, (above, below, cpu_s) in TASKS.items():
-            folder = self.folder / "work" / above / below
+            folder = self.folder / host / "work" / above / below
             folder.mkdir(parents=True)
+            os.chown(folder, uid, uid)
             (folder / f"{name}.py").write_text(BURN.format(cpu_s))
             (folder / ".command.run").write_text(
-                f"#!/bin/bash\n### ---\n### name: '{name.upper()} (S1)'\n{sys.executable} {name}.py\nexit 0\n")
+                f"#!/bin/bash\n### ---\n### name: '{name.upper()} (S1)'\n{PYTHON} {name}.py\nexit 0\n")
+            os.chown(folder / ".command.run", uid, uid)
             folders[name] = str(folder)
         return folders
 
@@ -119,20 +123,21 @@ class TwoHosts(TempDir):
 
     def test_one_run_with_each_task_on_its_name(self) -> None:
         head, node = Host("head", self.folder, self), Host("node-1", self.folder, self)
-        folders = self.work_folders()
-        plugin = subprocess.Popen(head.words(HEAD_UID, sys.executable, "-c", PLUGIN, head.socket, json.dumps(folders)),
+        submitted, folders = self.work_folders("head", HEAD_UID), self.work_folders("node-1", NODE_UID)
+        plugin = subprocess.Popen(head.words(HEAD_UID, PYTHON, "-c", PLUGIN, head.socket, json.dumps(submitted)),
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(plugin.wait)
+        self.addCleanup(plugin.kill)
         assert plugin.stdout and plugin.stdin
         self.assertEqual(plugin.stdout.readline(), "submitted\n")
         for folder in folders.values():
             node.run(NODE_UID, "bash", ".command.run", cwd=folder)
         # Another user's program on the same node, which is nobody's task.
-        node.run(OTHER_UID, sys.executable, "-c", BURN.format(0.2), cwd="/")
+        node.run(OTHER_UID, PYTHON, "-c", BURN.format(0.2), cwd="/")
         plugin.stdin.write("\n")
         plugin.stdin.close()
         self.assertEqual(plugin.stdout.readline(), "done\n")
         plugin.stdout.close()
-        plugin.wait()
 
         def sealed() -> bool:
             self.ship(head, node)
@@ -152,7 +157,7 @@ class TwoHosts(TempDir):
         tasks = {row["task"]: row for row in report["tasks"]}
         self.assertEqual(set(tasks), {"ALIGN (S1)", "SORT (S1)"})
         for name, (_, _, cpu_s) in TASKS.items():
-            cpu_ns = tasks[f"{name.upper()} (S1)"]["cpu_ns"]["value"]
+            cpu_ns = tasks[f"{name.upper()} (S1)"]["cpu_ns"]
             self.assertGreater(cpu_ns, cpu_s * 1e9)
             self.assertLess(cpu_ns, (cpu_s + 0.35) * 1e9)
         why = subprocess.run([TRACERD, "why", fetched, "SORT (S1)"], check=True, capture_output=True, text=True).stdout

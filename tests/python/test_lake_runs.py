@@ -13,6 +13,8 @@ from typing import Any
 
 from support import ROOT, TempDir
 
+import pyarrow
+
 import tracer
 from tracer.lake._index import note_shipped
 from tracer.lake._layout import Part, part_of
@@ -41,7 +43,7 @@ class Lake(TempDir):
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(RECORDINGS / name, path)
         if indexed:
-            note_shipped(open_store(str(self.lake)), part, str(path))
+            note_shipped(open_store(str(self.lake)), [(part, str(path))])
         return part
 
     def tracer(self, *words: object) -> subprocess.CompletedProcess[str]:
@@ -150,13 +152,28 @@ class OverHosts(Lake):
 
 class Fetch(Lake):
     def test_each_figure_is_that_of_the_recording(self) -> None:
-        self.put("nextflow-25.tracer")
-        name = next(iter(tracer.read(RECORDINGS / "nextflow-25.tracer").select({"run_finish"}))).context.run
-        folder = self.folder / "fetched"
-        for _ in range(2):
-            self.assertEqual(self.tracer("fetch", self.lake, name, folder).returncode, 0)
-        [file] = folder.iterdir()
-        self.assertEqual(file.read_bytes(), (RECORDINGS / "nextflow-25.tracer").read_bytes())
+        """Of two runs in it, each by itself; the times of its events stay, too."""
+        part = self.put("nextflow-slurm.tracer")
+        whole = tracer.read(RECORDINGS / "nextflow-slurm.tracer")
+        times = {event.time_ns: unix_ns for event, unix_ns in zip(whole, pyarrow.table(whole.events)["time_unix_ns"].to_pylist())}
+        of_whole = json.loads(whole.report.to_json())
+        self.assertGreater(len(of_whole["runs"]), 1)
+        for run in of_whole["runs"]:
+            with self.subTest(run["name"]):
+                folder = self.folder / run["run_key"]
+                for _ in range(2):
+                    done = self.tracer("fetch", self.lake, run["run_key"], folder)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                [file] = folder.iterdir()
+                self.assertEqual(file.name, f"{part.host}-all-{part.session}.tracer")
+                fetched = tracer.read(file)
+                report = json.loads(fetched.report.to_json())
+                self.assertEqual([row for row in report["runs"] if row["run_key"] == run["run_key"]], [run])
+                of_run = [task for task in of_whole["tasks"] if task["run_key"] == run["run_key"]]
+                self.assertEqual([task for task in report["tasks"] if task["run_key"] == run["run_key"]], of_run)
+                unix_ns = pyarrow.table(fetched.events)["time_unix_ns"].to_pylist()
+                self.assertTrue(all(times[event.time_ns] == at for event, at in zip(fetched, unix_ns) if event.time_ns in times))
+                self.assertTrue(report["certificate"]["complete"], report["certificate"])
 
     def test_a_part_that_is_gone(self) -> None:
         part = self.put("nextflow-25.tracer")

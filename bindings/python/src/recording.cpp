@@ -25,7 +25,8 @@
 #include "events.hpp"
 #include "gil.hpp"
 #include "queue.hpp"
-#include "stream/recording_copy.hpp"
+#include "stream/output_file.hpp"
+#include "stream/run_copy.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;
@@ -145,24 +146,32 @@ void bind_recording(py::module_& module) {
                               damage.truncated);
       });
   module.def(
-      "copy_recording",
-      [](const py::bytes& from, const py::bytes& to, const py::dict& names) {
-        internal::NamesOfTasks tasks;
+      "copy_run",
+      [](const py::list& files, const py::bytes& target, const std::vector<std::string>& run_keys,
+         const py::dict& names, bool is_over) {
+        internal::RunCopy copy{.run_keys = {}, .names = {}, .is_over = is_over};
+        for (const std::string& key : run_keys) copy.run_keys.insert(key_from(key).value());
         for (const auto& [key, said] : names) {
           const auto [context, run_key, task_key, owner_uid] =
               py::cast<std::tuple<py::dict, std::string, std::string, std::optional<std::uint32_t>>>(said);
-          Context& known = tasks[key_from(py::cast<std::string>(key)).value()];
+          Context& known = copy.names[key_from(py::cast<std::string>(key)).value()];
           known = context_of(context);
           known.run_key = key_from(run_key);
           known.task_key = key_from(task_key);
           known.owner_uid = owner_uid;
         }
-        const std::string source = from;
-        const std::string target = to;
+        const std::vector<std::filesystem::path> paths = paths_of(files);
+        const std::filesystem::path file = std::string(target);
+        internal::OutputFile out(file);
         const ReleasedGil released;
-        internal::copy_recording(source, target, tasks);
+        internal::copy_run(
+            copy, [&paths] { return internal::series_of(internal::open_parts(paths)); },
+            [&out](std::span<const std::byte> bytes) {
+              out.write(bytes);
+              if (!out.good()) throw Error(*out.problem());
+            });
       },
-      py::arg("source"), py::arg("target"), py::arg("names"));
+      py::arg("files"), py::arg("target"), py::arg("run_keys"), py::arg("names"), py::arg("is_over"));
   module.def(
       "past",
       [](const std::optional<py::bytes>& socket, std::uint64_t since_unix_ns) {

@@ -88,8 +88,8 @@ class RecordingReader:
     def over_time(self, key: str) -> str | None: ...
     def damage(self) -> tuple[int, int, int, int, bool]: ...
 
-def copy_recording(
-    source: bytes, target: bytes, names: dict[str, tuple[dict[str, Any], str, str, int | None]]
+def copy_run(
+    files: list[bytes], target: bytes, run_keys: list[str], names: dict[str, tuple[dict[str, Any], str, str, int | None]], is_over: bool
 ) -> None: ...
 
 class CommandRun:

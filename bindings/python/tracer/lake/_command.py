@@ -41,7 +41,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
         "in the lake is overwritten. docs/lake.md says where credentials are looked for.")
     ship.add_argument("target", metavar="TARGET", help="a folder, s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER")
     ship.add_argument("--once", action="store_true",
-                      help="try everything once, and end. The exit status is 1 if something still waits")
+                      help="try everything that waits once, and end. The exit status is 1 if some of it could not be shipped")
     status = of_lake.add_parser(
         "status", help="show what waits in the outbox, and why",
         description="Shows what waits in the outbox, what was lost, and what fails. The exit status is 3 if something fails now.")

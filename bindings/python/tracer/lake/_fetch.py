@@ -8,8 +8,8 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from .._core import copy_recording, format_bytes
-from .._errors import RecordingError
+from .._core import copy_run, format_bytes
+from .._errors import RecordingError, TracerError
 from .._recording import read
 from ._index import hash_of
 from ._layout import RAW, Part
@@ -32,24 +32,26 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as own:
-            raw = {part: _get(store, found, part, own) for part in found.parts if part.kind == "tracer"}
-            tasks, submitted = _tasks_of(raw)
-            for part, path in raw.items():
-                names = {key: _known(context) for key, task in tasks[part].items()
-                         if (context := submitted.get(task)) and context.task_key != key}
-                if names:
-                    copy_recording(os.fsencode(path), os.fsencode(f"{path}.joined"), names)
-                    path = f"{path}.joined"
-                os.replace(path, os.path.join(folder, part.path.replace("/", "-")))
-        size = sum(os.path.getsize(each) for each in os.scandir(folder))
+            raw: dict[tuple[str, ...], list[str]] = {}
+            for part in found.parts:
+                if part.kind == "tracer":
+                    raw.setdefault(part.series, []).append(_get(store, found, part, own))
+            submitted = _submitted(raw)
+            files = []
+            for series, paths in raw.items():
+                made = os.path.join(own, "-".join((series[0], *series[2:])) + ".tracer")
+                copy_run([os.fsencode(path) for path in paths], os.fsencode(made), sorted(found.keys.get(series, ())),
+                         _names(paths, submitted), found.end_unix_ns is not None)
+                files.append(os.path.join(folder, os.path.basename(made)))
+                os.replace(made, files[-1])
     except OSError as error:
-        if isinstance(error, RecordingError):
+        if isinstance(error, TracerError):
             raise
         raise RecordingError.of("TRC114", error.errno, f"can't write to {folder}: {os.strerror(error.errno or 0)}",
                                 "name a folder that you may write to, on a disk with room") from None
-    hosts = len(found.hosts)
-    return (f"{folder}: {len(raw)} recordings of {hosts} host{'s' * (hosts != 1)}, {format_bytes(size)}\n"
-            f"  tracerd report {folder}\n"), 0
+    size = sum(map(os.path.getsize, files))
+    return (f"{folder}: {len(files)} recording{'s' * (len(files) != 1)} of {len(found.hosts)} host{'s' * (len(found.hosts) != 1)}, "
+            f"{format_bytes(size)}\n  tracerd report {folder}\n"), 0
 
 
 def _get(store: Store, found: LakeRun, part: Part, folder: str) -> str:
@@ -62,21 +64,25 @@ def _get(store: Store, found: LakeRun, part: Part, folder: str) -> str:
     return path
 
 
-def _tasks_of(raw: dict[Part, str]) -> tuple[dict[Part, dict[str, str]], dict[str, Context]]:
-    """The ids of the tasks that ran, by their keys there; what their engine has submitted, by those ids."""
-    tasks: dict[Part, dict[str, str]] = {}
-    submitted: dict[str, Context] = {}
-    for part, path in raw.items():
-        own = tasks[part] = {}
-        event: Any  # Of three kinds, which have a context.
-        for event in read(path).select({"task_submit", "task_start", "task_finish"}):
-            if not event.context or not (task := hash_of(event)):
-                continue
-            if event.kind != "task_submit":
-                own[event.context.task_key] = task
-            elif event.context.run_key:
-                submitted[task] = event.context
-    return tasks, submitted
+def _submitted(raw: dict[tuple[str, ...], list[str]]) -> dict[str, Context]:
+    """What engines have submitted, by the ids that they gave."""
+    found: dict[str, Context] = {}
+    event: Any
+    for paths in raw.values():
+        for event in read([*paths]).select({"task_submit"}):
+            if event.context and event.context.run_key and (task := hash_of(event)):
+                found[task] = event.context
+    return found
+
+
+def _names(paths: list[str], submitted: dict[str, Context]) -> dict[str, tuple[dict[str, object], str, str, int | None]]:
+    """By the keys that tasks have in a recording: what their engine's host says of them."""
+    names = {}
+    event: Any
+    for event in read([*paths]).select({"task_start", "task_finish"}):
+        if event.context and (known := submitted.get(hash_of(event) or "")) and known.task_key != event.context.task_key:
+            names[event.context.task_key] = _known(known)
+    return names
 
 
 def _known(context: Context) -> tuple[dict[str, object], str, str, int | None]:

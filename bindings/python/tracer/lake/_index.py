@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -29,12 +29,16 @@ HASH = re.compile(r"[0-9a-f/-]{24,}")
 _ENDS = {"succeeded": 1, "unknown": 1, "failed": 2}
 
 
-def note_shipped(store: Store, part: Part, path: str) -> None:
-    """Notes a part that is in the lake by now, in the object of the hour. One process at a time does so for a host."""
-    entry = _entry_of(part, path)
-    key = f"{INDEX}{part.host}/{datetime.now(timezone.utc):%Y-%m-%dT%H}.json"
-    noted = [each for each in _noted(store, key) if each["part"] != entry["part"]]
-    store.put(key, json.dumps({"schema": _SCHEMA, "parts": [*noted, entry]}, separators=(",", ":")).encode())
+def note_shipped(store: Store, parts: Sequence[tuple[Part, str]]) -> None:
+    """Notes parts of one host that are in the lake by now, each with its file, in the object of the hour. One process at a time does so
+    for a host."""
+    entries = [_entry_of(part, path) for part, path in parts]
+    if not entries:
+        return
+    names = {entry["part"] for entry in entries}
+    key = f"{INDEX}{parts[0][0].host}/{datetime.now(timezone.utc):%Y-%m-%dT%H}.json"
+    noted = [each for each in _noted(store, key) if each["part"] not in names]
+    store.put(key, json.dumps({"schema": _SCHEMA, "parts": [*noted, *entries]}, separators=(",", ":")).encode())
 
 
 def entries(store: Store, since: datetime | None = None) -> Iterator[tuple[Part, dict[str, Any]]]:

@@ -42,6 +42,8 @@ class LakeRun:
     tasks_failed: int
     parts: list[Part] = field(repr=False)
     """All that have something of it, and those between."""
+    keys: dict[tuple[str, ...], set[str]] = field(repr=False)
+    """Of each recording, the keys that the run has there."""
 
     @property
     def name(self) -> str:
@@ -120,8 +122,10 @@ def _one(seen: list[tuple[Part, dict[str, Any]]], series: dict[tuple[str, ...], 
     _, head = max(seen, key=lambda each: (each[1]["begin_unix_ns"] is not None and each[1]["engine"] is not None, bool(each[1]["run"]),
                                           each[1]["end_unix_ns"] or 0))
     numbers: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for part, _ in seen:
+    keys: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for part, run in seen:
         numbers[part.series].append(part.number)
+        keys[part.series].update([run["run_key"]] if run["run_key"] else [])
     parts = [part for of, own in numbers.items() for number, part in series[of].items() if min(own) <= number <= max(own)]
     tasks: dict[str, int] = {}
     for _, run in seen:
@@ -131,4 +135,4 @@ def _one(seen: list[tuple[Part, dict[str, Any]]], series: dict[tuple[str, ...], 
     return LakeRun(head["run_key"], head["run"], head["pipeline"], head["engine"], head["user"],
                    sorted({part.host for part, _ in seen}), min(begins), head["end_unix_ns"],
                    max(run["last_unix_ns"] for _, run in seen), head["outcome"] or "not ended",
-                   sum(state > 0 for state in tasks.values()), sum(state > 1 for state in tasks.values()), sorted(parts))
+                   sum(state > 0 for state in tasks.values()), sum(state > 1 for state in tasks.values()), sorted(parts), dict(keys))

@@ -46,4 +46,6 @@ def _cells(run: LakeRun) -> list[str]:
 
 
 def _json_of(run: LakeRun) -> dict[str, Any]:
-    return asdict(run) | {"parts": [part.path for part in run.parts]}
+    row = asdict(run) | {"parts": [part.path for part in run.parts]}
+    del row["keys"]
+    return row

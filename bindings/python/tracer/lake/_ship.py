@@ -11,6 +11,8 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +30,8 @@ _REFUSED_S = 5.0
 _MOST_SAID = 20
 # In --once nobody comes back, so that one unanswered part says enough.
 _MOST_UNANSWERED = 3
+# The index of an hour is written whole: not once for each part, where many wait.
+_TOGETHER = 32
 
 
 @dataclass
@@ -45,12 +49,14 @@ class Shipper:
         self._failures: dict[Part, _Failure] = {}
         self._in_a_row = 0
         self._said = ""
+        self._in_lake: set[Part] = set()
         self._named: set[tuple[str, str]] = set()
         before = outbox.state()
         self._state: dict[str, Any] = {"schema": 1, "target": target, "pid": os.getpid(), "started_unix_ns": time.time_ns()} | {
             name: before.get(name, default) for name, default in
             (("shipped_parts", 0), ("shipped_bytes", 0), ("shipped_gaps", 0), ("last_shipped_unix_ns", None))}
         self._tidied: set[str] = set()
+        self._tried: list[Waiting] = []
 
     def follow(self) -> None:
         while True:
@@ -58,64 +64,89 @@ class Shipper:
             time.sleep(_LOOK_S)
 
     def round(self, once: bool = False) -> TracerError | None:
-        """Tries everything that is due. The first error, if any."""
-        waiting = self._outbox.waiting()
+        """Tries everything that is due. The last error, if any."""
+        waiting = self._tried = self._outbox.waiting()
         parts = {each.part for each in waiting}
         self._failures = {part: failure for part, failure in self._failures.items() if part in parts}
-        first = None
-        for each in waiting:
-            failure = self._failures.get(each.part)
-            if failure and failure.due > time.monotonic():
-                continue
-            self._save(each)
-            try:
-                self._ship(each)
-            except TracerError as error:
-                first = first or error
-                pause = self._failed(each, error)
+        self._in_lake &= parts
+        error = None
+        due = [each for each in waiting if each.part not in self._failures or self._failures[each.part].due <= time.monotonic()]
+        arrived: list[Waiting] = []
+        for each in due:
+            failed = self._try(self._put, [each])
+            if not failed:
+                arrived.append(each)
+            if arrived and (failed or len(arrived) == _TOGETHER or each is due[-1]):
+                failed = self._try(self._finish, arrived) or failed
+                arrived = []
+            if failed:
+                error, pause = failed
                 if once and self._in_a_row >= _MOST_UNANSWERED and error.code == NO_ANSWER:
                     break
                 if not once:
-                    self._save(None)
                     time.sleep(pause)
-                continue
-            self._in_a_row = 0
-            self._failures.pop(each.part, None)
-            if self._said and not self._failures:
-                print("tracer: everything is shipped again", file=sys.stderr, flush=True)
-                self._said = ""
         self._save(None)
-        return first
+        return error
+
+    @property
+    def left(self) -> int:
+        """Parts that were tried last, and are still in the outbox."""
+        return sum(os.path.exists(each.path) for each in self._tried)
 
     @property
     def shipped(self) -> tuple[int, int]:
         """Parts and bytes, by this and earlier shippers."""
         return self._state["shipped_parts"], self._state["shipped_bytes"]
 
-    def _ship(self, each: Waiting) -> None:
-        from ._index import note_shipped
-
-        key = RAW + each.part.path
-        folder = os.path.dirname(key) + "/"
-        if folder not in self._tidied:
-            self._store.tidy(folder)
-            self._tidied.add(folder)
+    def _try(self, step: Callable[[list[Waiting]], None], parts: list[Waiting]) -> tuple[TracerError, float] | None:
+        """The error, and how long to leave the store alone then."""
         try:
+            step(parts)
+            return None
+        except FileNotFoundError:
+            return None  # somebody else has shipped it
+        except OSError as error:
+            failed = error if isinstance(error, TracerError) else self._outbox.error(error, parts[0].part.path)
+        except TracerError as error:
+            failed = error
+        pause = max(self._failed(each, failed) for each in parts)
+        self._save(None)
+        return failed, pause
+
+    def _put(self, parts: list[Waiting]) -> None:
+        for each in parts:
+            if each.part in self._in_lake:
+                continue
+            self._save(each)
+            key = RAW + each.part.path
+            folder = os.path.dirname(key) + "/"
+            if folder not in self._tidied:
+                self._store.tidy(folder)
+                self._tidied.add(folder)
             if self._store.put_new(key, each.path) == "other":
                 raise LakeError.of("TRC153", None, f"{key} is in the lake with other bytes than {each.path}",
                                    "nothing is overwritten: compare both, and remove the wrong one")
-            self._note_user(each.part)
-            note_shipped(self._store, each.part, each.path)
-            os.unlink(each.path)
-        except FileNotFoundError:
-            return  # somebody else has shipped it
-        except OSError as error:
-            if isinstance(error, TracerError):
-                raise
-            raise self._outbox.error(error, each.part.path) from None
-        self._state["shipped_gaps" if each.part.kind == "gap" else "shipped_parts"] += 1
-        self._state["shipped_bytes"] += each.bytes
-        self._state["last_shipped_unix_ns"] = time.time_ns()
+            self._in_a_row = 0
+            self._in_lake.add(each.part)
+
+    def _finish(self, parts: list[Waiting]) -> None:
+        """Of parts that are in the lake: the index first, so that a kill before the end repeats it."""
+        from ._index import note_shipped
+
+        for host in sorted({each.part.host for each in parts}):
+            of_host = [each for each in parts if each.part.host == host and os.path.exists(each.path)]
+            self._note_users(host, {each.part.owner for each in of_host})
+            note_shipped(self._store, [(each.part, each.path) for each in of_host])
+        for each in parts:
+            with suppress(FileNotFoundError):
+                os.unlink(each.path)
+            self._failures.pop(each.part, None)
+            self._state["shipped_gaps" if each.part.kind == "gap" else "shipped_parts"] += 1
+            self._state["shipped_bytes"] += each.bytes
+            self._state["last_shipped_unix_ns"] = time.time_ns()
+        if self._said and not self._failures:
+            print("tracer: everything is shipped again", file=sys.stderr, flush=True)
+            self._said = ""
 
     def _failed(self, each: Waiting, error: TracerError) -> float:
         """How long to leave the store alone."""
@@ -130,21 +161,21 @@ class Shipper:
             self._said = error.code
         return _jitter(self._in_a_row, _LONGEST_S if unanswered else _REFUSED_S)
 
-    def _note_user(self, part: Part) -> None:
-        if part.owner == "all" or (part.host, part.owner) in self._named:
+    def _note_users(self, host: str, owners: set[str]) -> None:
+        names = {}
+        for owner in owners - {"all"} - {owner for named, owner in self._named if named == host}:
+            with suppress(KeyError, OverflowError):
+                names[owner] = pwd.getpwuid(int(owner)).pw_name
+        if not names:
             return
-        try:
-            name = pwd.getpwuid(int(part.owner)).pw_name
-        except (KeyError, OverflowError):
-            return
-        key = f"{USERS}{part.host}.json"
+        key = f"{USERS}{host}.json"
         try:
             users = json.loads(self._store.get(key))["users"]
         except (KeyError, ValueError, TypeError):
             users = {}
-        if users.get(part.owner) != name:
-            self._store.put(key, json.dumps({"schema": 1, "users": users | {part.owner: name}}).encode())
-        self._named.add((part.host, part.owner))
+        if users | names != users:
+            self._store.put(key, json.dumps({"schema": 1, "users": users | names}).encode())
+        self._named |= {(host, owner) for owner in names}
 
     def _save(self, now: Waiting | None) -> None:
         failing = sorted(self._failures.items(), key=lambda item: item[1].since_unix_ns)
@@ -174,6 +205,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     error = shipper.round(once=True)
     from .._core import format_bytes
 
-    left = len(outbox.waiting())
+    # What was sealed meanwhile is the next one's.
+    left = shipper.left
     text = f"{parts_text(shipper.shipped[0] - parts)}, {format_bytes(shipper.shipped[1] - size)}, shipped; {left} left\n"
-    return text, 1 if error or left else 0
+    return text, 1 if error else 0
