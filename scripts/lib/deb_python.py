@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the package tracer-python contains: the Python package and what its commands need in /opt/tracer, for Debian's own
-Python, the command tracer, and the unit of tracer notify."""
+Python, the command tracer, and the units of tracer notify and tracer lake ship."""
 import re
 import shutil
 import subprocess
@@ -38,7 +38,8 @@ def stage(build, staged, date, like_dev, python=None):
     command.parent.mkdir(parents=True, exist_ok=True)
     command.write_text(filled("tracer.in", PYTHON=interpreter(python)))
     command.chmod(0o755)
-    copy(ROOT / "packaging/systemd/tracer-notify.service", staged / "lib/systemd/system/tracer-notify.service")
+    for unit in ("tracer-notify.service", "tracer-ship.service"):
+        copy(ROOT / "packaging/systemd" / unit, staged / "lib/systemd/system" / unit)
     page = staged / "usr/share/man/man1/tracer.1"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(manual_page(python or DEBIANS, modules, date), encoding="ascii")

@@ -116,7 +116,6 @@ class Versions(unittest.TestCase):
             self.assertEqual(re.search(pattern, (support.ROOT / path).read_text(), re.M)[1], project_version(), path)
 
     def test_tracer_python_has_what_its_commands_need(self):
-        """But for boto3 (aws), for one option of one command."""
         extras = tomllib.loads((support.ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
         listed = re.findall(r"(?m)^(\S+)==", (support.ROOT / "packaging/python-versions.txt").read_text())
         for need in (*extras["ui"], *extras["cost"]):

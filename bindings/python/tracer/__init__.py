@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._errors import (
         BillError as BillError, CallbackError as CallbackError, CommandError as CommandError, InternalError as InternalError,
         InvalidArgumentError as InvalidArgumentError, InvalidTypeError as InvalidTypeError, InventoryError as InventoryError,
-        MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
+        LakeError as LakeError, MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
         OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
         RulesError as RulesError, ServiceError as ServiceError, SessionClosedError as SessionClosedError,
         TracerError as TracerError,
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "_attach": "attach",
     "_check": "CheckItem CheckReport check check_engine_rules",
-    "_errors": "BillError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError InventoryError "
+    "_errors": "BillError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError InventoryError LakeError "
     "MissingPackageError NotPermittedError OutOfMemoryError Problem RecordingError RulesError ServiceError SessionClosedError TracerError "
     "UnsupportedKernelError WhatIfError",
     "_events": "AwaitedTask CgroupSample Connection ContainerFinish ContainerStart Context ContextChange ContextTotals "

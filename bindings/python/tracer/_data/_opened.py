@@ -84,8 +84,10 @@ def recordings_of(path: str, code: str) -> list[str]:
 
 
 def series_of(files: list[str]) -> list[list[str]]:
-    """The files of one session are one recording, at the place of the first. Raises RecordingError."""
-    sessions: dict[str, list[str]] = {}
+    """The files of one session, and of one owner of it, are one recording, at the place of the first. Raises RecordingError."""
+    sessions: dict[object, list[str]] = {}
     for file in files:
-        sessions.setdefault(len(files) > 1 and read(file).host.session_id or file, []).append(file)
+        recording = read(file) if len(files) > 1 else None
+        sessions.setdefault((recording.host.session_id, recording.owner_uid) if recording and recording.host.session_id else file,
+                            []).append(file)
     return list(sessions.values())
