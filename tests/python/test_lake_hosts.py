@@ -14,6 +14,7 @@ from pathlib import Path
 
 from support import TRACERD, TempDir, can_trace, wait_until
 
+import tracer
 from tracer.lake._layout import part_of
 
 HEAD_UID, NODE_UID, OTHER_UID = 60021, 60022, 60023
@@ -160,6 +161,12 @@ class TwoHosts(TempDir):
             cpu_ns = tasks[f"{name.upper()} (S1)"]["cpu_ns"]
             self.assertGreater(cpu_ns, cpu_s * 1e9)
             self.assertLess(cpu_ns, (cpu_s + 0.35) * 1e9)
+        # And by the tables.
+        self.tracer("lake", "compact", self.lake)
+        lake = tracer.lake(self.lake)
+        found = lake.sql("SELECT task, run, run_key, pipeline, host_name, \"user\", cpu_ns FROM tasks_last WHERE task_id IS NOT NULL").fetchall()
+        self.assertEqual({row[0]: row[1:] for row in found}, {
+            task: ("monday", run["run_key"], "rnaseq", "node-1", "alice", row["cpu_ns"]) for task, row in tasks.items()})
         why = subprocess.run([TRACERD, "why", fetched, "SORT (S1)"], check=True, capture_output=True, text=True).stdout
         self.assertIn("on node-1:", why)
         log = subprocess.run([TRACERD, "log", fetched], check=True, capture_output=True, text=True).stdout

@@ -13,6 +13,8 @@ from typing import Any
 
 from support import ROOT, TempDir
 
+import pyarrow
+
 import tracer
 from tracer.lake._index import note_shipped
 from tracer.lake._layout import Part, part_of
@@ -151,10 +153,11 @@ class OverHosts(Lake):
 class Fetch(Lake):
     def test_each_figure_is_that_of_the_recording(self) -> None:
         """Of two runs in it, each by itself; the times of its events stay, too."""
-        part = self.put("slurm.tracer")
-        whole = tracer.read(RECORDINGS / "slurm.tracer")
-        times = {event.time_ns: unix_ns for event, unix_ns in zip(whole, whole.events.arrow()["time_unix_ns"].to_pylist())}
+        part = self.put("nextflow-slurm.tracer")
+        whole = tracer.read(RECORDINGS / "nextflow-slurm.tracer")
+        times = {event.time_ns: unix_ns for event, unix_ns in zip(whole, pyarrow.table(whole.events)["time_unix_ns"].to_pylist())}
         of_whole = json.loads(whole.report.to_json())
+        self.assertGreater(len(of_whole["runs"]), 1)
         for run in of_whole["runs"]:
             with self.subTest(run["name"]):
                 folder = self.folder / run["run_key"]
@@ -168,7 +171,7 @@ class Fetch(Lake):
                 self.assertEqual([row for row in report["runs"] if row["run_key"] == run["run_key"]], [run])
                 of_run = [task for task in of_whole["tasks"] if task["run_key"] == run["run_key"]]
                 self.assertEqual([task for task in report["tasks"] if task["run_key"] == run["run_key"]], of_run)
-                unix_ns = fetched.events.arrow()["time_unix_ns"].to_pylist()
+                unix_ns = pyarrow.table(fetched.events)["time_unix_ns"].to_pylist()
                 self.assertTrue(all(times[event.time_ns] == at for event, at in zip(fetched, unix_ns) if event.time_ns in times))
                 self.assertTrue(report["certificate"]["complete"], report["certificate"])
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         TaskFinish as TaskFinish, TaskLedger as TaskLedger, TaskStart as TaskStart, TaskSubmit as TaskSubmit,
         ToolSample as ToolSample,
     )
+    from .lake._ask import Lake as Lake, LakeTable as LakeTable, lake as lake
     from ._open import connect as connect, session as session
     from ._recording import Recording as Recording, past as past, read as read
     from ._report import (
@@ -72,6 +73,7 @@ _NAMES_IN = {
     "ProcessSample ProcessStart ProgramAccount Progress Provenance Requested RunFinish RunStart SessionEnd "
     "SnapshotEnd SyscallUse TaskFinish TaskLedger TaskStart TaskSubmit ToolSample",
     "_open": "connect session",
+    "lake._ask": "Lake LakeTable lake",
     "_recording": "Recording past read",
     "_report": "CgroupMemory Certificate CriticalPath Excused Failure Figure MissingFamily PathTask Pipeline Report ReportCost "
     "ReportNode ReportRow RequestedUse Series Survivor TimeShare Timeline Waste",

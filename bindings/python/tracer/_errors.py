@@ -126,7 +126,7 @@ class InventoryError(TracerError, ValueError):
 
 
 class LakeError(TracerError):
-    """A lake or an outbox that refuses, or does not answer (TRC150 to TRC153)."""
+    """A lake or an outbox that refuses, or does not answer (TRC150 to TRC155)."""
 
 
 class CommandError(TracerError):

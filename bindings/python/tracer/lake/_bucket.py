@@ -110,6 +110,11 @@ class Bucket(Store):
                 for each in some:
                     yield each["path"], each["size"]
 
+    def list_older(self, prefix: str, unix_s: float) -> Iterator[str]:
+        with self._explained(f"list {prefix}"):
+            for some in self._obstore.list(self._store, prefix.rstrip("/") or None):
+                yield from (each["path"] for each in some if each["last_modified"].timestamp() < unix_s)
+
     def delete(self, key: str) -> None:
         try:
             with self._explained(f"delete {key}"):

@@ -13,7 +13,8 @@ __all__ = ["add_commands", "run"]
 DEFAULT_OUTBOX = "/var/lib/tracer/outbox"
 
 # Command -> the file that does it, which is imported for it only.
-_COMMANDS: dict[str, str] = {"ship": "_ship", "status": "_status", "runs": "_runs", "fetch": "_fetch"}
+_COMMANDS: dict[str, str] = {"ship": "_ship", "status": "_status", "runs": "_runs", "fetch": "_fetch", "compact": "_compact",
+                             "forget": "_retain", "sql": "_ask", "views": "_ask"}
 
 
 def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
@@ -47,6 +48,25 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     status.add_argument("--json", action="store_true", help="write it as one JSON object")
     for each in (ship, status):
         each.add_argument("--outbox", metavar="DIR", default=DEFAULT_OUTBOX, help="default: %(default)s")
+    compact = of_lake.add_parser("compact", help="bring the recordings into tables",
+                                 description="Brings all recordings of a lake into its tables, each row once. To be run by a timer, as often as "
+                                 "tables are to be up to date; several at once, and killed ones, do no harm.")
+    compact.add_argument("lake", metavar="LAKE")
+    compact.add_argument("--files", action="store_true", help="with a table of the files that processes used")
+    compact.add_argument("--connections", action="store_true", help="with a table of their connections")
+    compact.add_argument("--keep-raw", metavar="DAYS", type=int, help="remove recordings that are in the tables and arrived so long ago")
+    compact.add_argument("--keep-tables", metavar="DAYS", type=int, help="remove rows of days so long ago")
+    forget = of_lake.add_parser("forget", help="remove the rows of a user, run or sample from the tables")
+    forget.add_argument("lake", metavar="LAKE")
+    forget.add_argument("--user", metavar="NAME")
+    forget.add_argument("--run", metavar="NAME", help="its name, the engine's id, or its key")
+    forget.add_argument("--sample", metavar="NAME")
+    sql = of_lake.add_parser("sql", help="ask the tables, and print the rows as CSV")
+    sql.add_argument("lake", metavar="LAKE")
+    sql.add_argument("query", metavar="QUERY")
+    views = of_lake.add_parser("views", help="write a file with all tables and views for any client of DuckDB")
+    views.add_argument("lake", metavar="LAKE")
+    views.add_argument("file", metavar="FILE.duckdb")
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:

@@ -52,6 +52,10 @@ class Store(ABC):
         """Key and size of the objects in a folder, which ends with /, and in those below."""
 
     @abstractmethod
+    def list_older(self, prefix: str, unix_s: float) -> Iterator[str]:
+        """Keys of list() that were made before this time."""
+
+    @abstractmethod
     def delete(self, key: str) -> None:
         """Nothing happens if there is none."""
 
@@ -200,6 +204,12 @@ class _Folder(Store):
                     with suppress(FileNotFoundError):
                         if not name.startswith("."):
                             yield os.path.relpath(path, self._root), os.stat(path).st_size
+
+    def list_older(self, prefix: str, unix_s: float) -> Iterator[str]:
+        for key, _ in self.list(prefix):
+            with suppress(FileNotFoundError):
+                if os.stat(self._path(key)).st_mtime < unix_s:
+                    yield key
 
     def delete(self, key: str) -> None:
         with _explained(self._root, key), suppress(FileNotFoundError):
