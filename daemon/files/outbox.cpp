@@ -105,7 +105,7 @@ std::optional<Outbox::Part> Outbox::part_of(int folder, const std::string& file)
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
   try {
-    const tracer::internal::RecordingFile recording(fd.release(), {});
+    tracer::internal::RecordingFile recording(fd.release(), {});
     Part part;
     part.number = recording.header().number;
     part.owner_uid = recording.header().owner_uid;
@@ -114,6 +114,8 @@ std::optional<Outbox::Part> Outbox::part_of(int folder, const std::string& file)
     part.folders = {as_name(part.host.host_name), as_name(part.host.boot_id),
                     part.owner_uid ? std::to_string(*part.owner_uid) : "all"};
     part.session = as_name(part.host.session_id);
+    // With its first frame, it has a time.
+    recording.next_frame(tracer::internal::RecordingFile::Wait::kNever);
     part.begin_ns = recording.closed_ns() + part.host.wall_offset_ns;
     part.end_ns = static_cast<std::uint64_t>(written_ns(status));
     return part;
