@@ -272,8 +272,10 @@ class Outbox(PastCase):
         self.assertEqual((self.status()["removed"], paths_in(self.recordings)), (2, ["host.tracer", "host.tracer.1", "outbox"]))
         os.unlink(self.outbox)
         self.new_file()
-        # Of those that are gone, nobody can say any more than that their numbers are not there.
         wait_until(lambda: list(parts_in(self.outbox)) == [3, 4], "all that is there is sealed")
+        wait_until(lambda: list(parts_in(self.outbox, kind="gap")) == [2], "what is not there is a gap")
+        gap = json.loads(text_of(parts_in(self.outbox, kind="gap")[2]))
+        self.assertEqual((gap["first"], gap["last"], gap["cause"]), (1, 2, "not_sealed"))
 
     def test_links_are_not_followed(self):
         elsewhere = self.path("elsewhere")
