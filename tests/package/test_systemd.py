@@ -263,6 +263,29 @@ class UnderSystemd(unittest.TestCase):
         self.assert_it_goes_on()
         self.assert_exact()
 
+    def test_it_can_open_no_socket_of_a_network(self):
+        self.assertEqual(self.property("RestrictAddressFamilies"), "AF_UNIX")
+        # In the same fence, as systemd sets it up for each of the unit's programs.
+        self.configure(unit="ExecStartPre=/bin/bash -c 'for kind in tcp udp; do : < /dev/$$kind/127.0.0.1/9; done; true'")
+        self.good("systemctl", "restart", "tracerd")
+        self.wait_until(lambda: self.log().count("Address family not supported by protocol") == 2, "both are refused")
+
+    def test_an_outbox_is_for_its_group(self):
+        outbox = "/var/lib/tracer/outbox"
+        self.good("useradd", "--system", "--gid", "tracer-ship", "shipper")
+        self.configure(configuration=f'[recordings]\nfolder = "/var/lib/tracer"\nby_owner = true\noutbox = "{outbox}"\n')
+        self.good("systemctl", "restart", "tracerd")
+        self.good(*self.machine.as_user(USER, "true"))
+        self.good("systemctl", "reload", "tracerd")
+        self.wait_until(lambda: self.machine.run("sh", "-c", f"ls {outbox}/*/*/*/*-00000001.tracer")[0] == 0, "parts are sealed")
+        self.good("systemctl", "stop", "tracerd")
+        lines = self.good("find", outbox, "-printf", "%y %m %u %g\n").split("\n")[:-1]
+        # RestrictSUIDSGID= of the unit refuses the bit of folders: each is given to the group.
+        self.assertEqual(set(lines), {"d 770 root tracer-ship", "f 640 root tracer-ship"})
+        self.assertNotIn("tracerd: ", "".join(line for line in self.said() if "outbox" in line))
+        self.good("setpriv", "--reuid", "shipper", "--regid", "tracer-ship", "--clear-groups", "--inh-caps=-all", "sh", "-c",
+                  f"cat {outbox}/*/*/*/*.tracer > /dev/null && rm {outbox}/*/*/*/*.tracer")
+
     def test_z_a_removal_and_a_purge_leave_a_pipeline_alone_and_nothing_behind(self):
         """The last one."""
         self.machine.path("/etc/systemd/system/tracerd.service.d/test.conf").unlink()
