@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -56,8 +58,10 @@ bool is_logged(EventKind kind) { return std::find(std::begin(kLogged), std::end(
 /// Prints events as lines or as JSON.
 class LogPrinter {
  public:
-  LogPrinter(const Options& options, const tracer::HostInfo& host, AskedWork& asked)
+  /// `before_lines`: what stands before each, where there are several hosts.
+  LogPrinter(const Options& options, const tracer::HostInfo& host, AskedWork& asked, std::string before_lines = {})
       : as_json_(options.as_json),
+        before_lines_(std::move(before_lines)),
         asked_(asked),
         text_(host.wall_offset_ns, tracer::internal::terminal_columns(STDOUT_FILENO)) {
     if (as_json_) out_ = to_json(host) + '\n';
@@ -71,14 +75,14 @@ class LogPrinter {
       out_ += to_json(event) + '\n';
     } else {
       text_.add(event);
-      out_ += text_.take();
+      take_lines();
     }
     if (out_.size() >= kWriteBytes) write();
     return true;
   }
   void settle() {
     text_.settle();
-    out_ += text_.take();
+    take_lines();
     write();
   }
   void write() {
@@ -87,7 +91,21 @@ class LogPrinter {
   bool ended() const noexcept { return ended_; }
 
  private:
+  void take_lines() {
+    const std::string lines = text_.take();
+    if (before_lines_.empty()) {
+      out_ += lines;
+      return;
+    }
+    for (std::size_t at = 0, end = 0; at < lines.size(); at = end + 1) {
+      end = std::min(lines.find('\n', at), lines.size() - 1);
+      out_ += before_lines_;
+      out_.append(lines, at, end + 1 - at);
+    }
+  }
+
   const bool as_json_;
+  const std::string before_lines_;
   AskedWork& asked_;
   tracer::internal::LogText text_;
   std::string out_;
@@ -171,6 +189,56 @@ void read_file(tracer::RecordingReader& reader, LogPrinter& printer, bool follow
   printer.settle();
 }
 
+/// One host's, in the order of all hosts' time; as JSON, host by host.
+class HostLog {
+ public:
+  HostLog(tracer::RecordingReader& reader, const Options& options, AskedWork& asked, std::string before_lines)
+      : offset_ns_(reader.host().wall_offset_ns),
+        events_(reader),
+        printer_(options, reader.host(), asked, std::move(before_lines)),
+        next_(events_.next()) {}
+
+  std::optional<std::uint64_t> unix_ns() const {
+    return next_ ? std::optional(next_->time_ns() + offset_ns_) : std::nullopt;
+  }
+  void print_one() {
+    printer_.add(*next_);
+    printer_.write();
+    next_ = events_.next();
+    if (!next_) printer_.settle();
+  }
+
+ private:
+  const std::uint64_t offset_ns_;
+  tracer::internal::RecordedEvents events_;
+  LogPrinter printer_;
+  std::optional<tracer::Event> next_;
+};
+
+void read_hosts(std::vector<tracer::RecordingReader>& readers, const Options& options, AskedWork& asked) {
+  std::size_t width = 0;
+  for (const tracer::RecordingReader& reader : readers) width = std::max(width, reader.host().host_name.size());
+  std::deque<HostLog> logs;
+  for (tracer::RecordingReader& reader : readers) {
+    logs.emplace_back(reader, options, asked, fmt::format("{:<{}}  ", printable(reader.host().host_name), width));
+    while (options.as_json && logs.back().unix_ns()) logs.back().print_one();
+  }
+  for (;;) {
+    HostLog* first = nullptr;
+    for (HostLog& log : logs)
+      if (log.unix_ns() && (first == nullptr || *log.unix_ns() < *first->unix_ns())) first = &log;
+    if (first == nullptr) return;
+    first->print_one();
+  }
+}
+
+std::vector<tracer::RecordingReader> open_logged(AskedWords& words) {
+  if (!names_run(words)) return open_recordings(words.files);
+  std::vector<tracer::RecordingReader> one;
+  one.push_back(open_run(words));
+  return one;
+}
+
 int refuse_task(const AskedWork& asked) {
   say("tracerd: the recording has no task or run '{}'\n", printable(asked.asked(), kMostNameSaid));
   std::string others;
@@ -194,12 +262,22 @@ int log_command(const Options& options) {
     AskedWork asked(words.files.empty() ? words.asked.value_or("") : words.files.front());
     return follow_service(options, asked);
   }
-  tracer::RecordingReader reader = names_run(words) ? open_run(words) : open_recording(words.files);
+  std::vector<tracer::RecordingReader> readers = open_logged(words);
   become_reader();
   AskedWork asked(words.asked.value_or(""));
-  LogPrinter printer(options, reader.host(), asked);
-  read_file(reader, printer, options.follow);
-  report_damage({&reader, 1});
+  if (readers.size() == 1) {
+    LogPrinter printer(options, readers.front().host(), asked);
+    read_file(readers.front(), printer, options.follow);
+  } else if (options.follow) {
+    throw tracer::Error({tracer::ErrorCode::kContradiction,
+                         0,
+                         "-f follows one recording that is being written: not several",
+                         "name one, or leave out -f",
+                         {}});
+  } else {
+    read_hosts(readers, options, asked);
+  }
+  report_damage(readers);
   return asked.found() ? 0 : refuse_task(asked);
 }
 

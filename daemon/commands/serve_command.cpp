@@ -193,6 +193,9 @@ int serve_until_the_end(Server& server, tracer::Session& session, ServeRecording
 
 void say_unused(const ServeConfig& config) {
   for (const std::string& key : config.unused_keys) say("tracerd: {} is not used any more: see docs/service.md\n", key);
+  if (!config.recordings.outbox.folder.empty() && !config.recordings.outbox.group)
+    say("tracerd: there is no group tracer-ship: only root can take files from the outbox {}\n",
+        tracer::internal::printable(config.recordings.outbox.folder.string()));
 }
 
 }  // namespace
@@ -266,6 +269,7 @@ int serve_command(const Options& options) {
   if (keeping) keeping->end();
   session->stop();
   server.finish(kLastWords);
+  recordings.end();
   return 0;
 }
 

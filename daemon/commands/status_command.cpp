@@ -51,6 +51,22 @@ std::string text_of_user(const json& user) {
   return text + '\n';
 }
 
+std::string text_of_outbox(const json& outbox) {
+  std::string text =
+      fmt::format("outbox {}: {} in {}", printable(outbox.value("folder", "?")), format_bytes(number(outbox, "bytes")),
+                  format_count(number(outbox, "parts"), "part", "parts"));
+  if (outbox.contains("oldest_s")) text += fmt::format(", the oldest of {} s ago", number(outbox, "oldest_s"));
+  if (const auto gaps = number(outbox, "gaps"); gaps != 0) text += "; " + format_count(gaps, "gap", "gaps");
+  if (const auto removed = number(outbox, "removed"); removed != 0)
+    text += fmt::format("; {} removed, as it was full", format_count(removed, "part", "parts"));
+  if (const auto failures = number(outbox, "failures"); failures != 0)
+    text += fmt::format("; failed {}", format_count(failures, "time", "times"));
+  text += '\n';
+  if (const auto problem = outbox.find("problem"); problem != outbox.end() && problem->is_string())
+    text += "it takes nothing now: " + printable_lines(problem->get<std::string>()) + '\n';
+  return text;
+}
+
 std::string text_of_recordings(const json& recordings) {
   std::string text = fmt::format("records to {}", printable(recordings.value("file", "?")));
   if (recordings.contains("used_bytes"))
@@ -73,7 +89,8 @@ std::string text_of_recordings(const json& recordings) {
   }
   if (const auto left_out = number(recordings, "owners_left_out"); left_out != 0)
     text += fmt::format("  not recorded: {}\n", format_count(left_out, "user", "users"));
-  return text;
+  const json outbox = object_in(recordings, "outbox");
+  return outbox.empty() ? text : text + text_of_outbox(outbox);
 }
 
 std::string text_of(const json& status) {

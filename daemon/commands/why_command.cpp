@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,14 +46,15 @@ std::vector<Subject> all_of(const Subjects& subjects) {
 /// Several processes that had one pid, one after the other, are all shown.
 bool is_ambiguous(const std::vector<Subject>& found) { return found.size() > 1 && found.front().scope != nullptr; }
 
-int refuse_subject(const Subjects& subjects, const std::vector<Subject>& found, const std::string& asked) {
-  const std::string shown = tracer::internal::printable(asked, kMostAskedWidth);
-  if (!found.empty()) {
-    say("tracerd: '{}' may be one of these: ask by the first word of its line\n{}", shown, list_of_subjects(found));
-    return kAmbiguousSubject;
-  }
-  say("tracerd: the recording has no task, run or process '{}'\n", shown);
-  if (const auto all = all_of(subjects); !all.empty()) say("it has:\n{}", list_of_subjects(all));
+int refuse_several(const std::vector<Subject>& found, const std::string& asked) {
+  say("tracerd: '{}' may be one of these: ask by the first word of its line\n{}",
+      tracer::internal::printable(asked, kMostAskedWidth), list_of_subjects(found));
+  return kAmbiguousSubject;
+}
+
+int refuse_unknown(const std::vector<Subject>& all, const std::string& asked) {
+  say("tracerd: the recording has no task, run or process '{}'\n", tracer::internal::printable(asked, kMostAskedWidth));
+  if (!all.empty()) say("it has:\n{}", list_of_subjects(all));
   return kUnknownSubject;
 }
 
@@ -60,25 +62,39 @@ int refuse_subject(const Subjects& subjects, const std::vector<Subject>& found, 
 
 int why_command(const Options& options) {
   const AskedWords words = asked_words(options.files);
-  tracer::RecordingReader reader = open_recording(words.files);
+  std::vector<tracer::RecordingReader> readers = open_recordings(words.files);
   become_reader();
   const std::string asked = words.asked.value_or("");
-  Subjects subjects(asked);
-  add_all(subjects, reader);
-  report_damage({&reader, 1});
-  if (subjects.left_out() != 0)
-    say("tracerd: only the first {} runs and tasks were looked at\n", Subjects::kMostScopes);
-  const tracer::internal::WhyOptions look{reader.host().wall_offset_ns,
-                                          tracer::internal::terminal_columns(STDOUT_FILENO)};
+  std::vector<std::unique_ptr<Subjects>> all;
   std::string text;
-  if (!words.asked) {
-    text = options.as_json ? tracer::internal::to_json(subjects) + '\n' : why_text(subjects, look);
-  } else {
-    const std::vector<Subject> found = subjects.find(asked);
-    if (found.empty() || is_ambiguous(found)) return refuse_subject(subjects, found, asked);
-    for (const Subject& each : found)
-      text += options.as_json ? to_json(subjects, each) + '\n'
-                              : (text.empty() ? "" : "\n") + why_text(subjects, each, look);
+  for (tracer::RecordingReader& reader : readers) {
+    const Subjects& subjects = *all.emplace_back(std::make_unique<Subjects>(asked));
+    add_all(*all.back(), reader);
+    report_damage({&reader, 1});
+    if (subjects.left_out() != 0)
+      say("tracerd: only the first {} runs and tasks were looked at\n", Subjects::kMostScopes);
+    const tracer::internal::WhyOptions look{reader.host().wall_offset_ns,
+                                            tracer::internal::terminal_columns(STDOUT_FILENO)};
+    std::string of_host;
+    if (!words.asked) {
+      of_host = options.as_json ? tracer::internal::to_json(subjects) + '\n' : why_text(subjects, look);
+    } else {
+      const std::vector<Subject> found = subjects.find(asked);
+      if (is_ambiguous(found)) return refuse_several(found, asked);
+      for (const Subject& each : found)
+        of_host += options.as_json ? to_json(subjects, each) + '\n'
+                                   : (of_host.empty() ? "" : "\n") + why_text(subjects, each, look);
+    }
+    if (of_host.empty()) continue;
+    if (readers.size() > 1 && !options.as_json)
+      text += fmt::format("{}on {}:\n", text.empty() ? "" : "\n", tracer::internal::printable(reader.host().host_name));
+    text += of_host;
+  }
+  if (text.empty() && words.asked) {
+    std::vector<Subject> there;
+    for (const auto& subjects : all)
+      for (const Subject& each : all_of(*subjects)) there.push_back(each);
+    return refuse_unknown(there, asked);
   }
   write_text(STDOUT_FILENO, text, "standard output", [] { return true; });
   return 0;

@@ -8,13 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <concepts>
-#include <limits>
 #include <optional>
 #include <set>
 #include <string>
-#include <type_traits>
-#include <unordered_set>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -23,26 +19,22 @@
 #include <tracer/error.hpp>
 #include <tracer/tier.hpp>
 
-#include "base/process_id.hpp"
 #include "context/task_name.hpp"
 #include "process/privileges.hpp"
 #include "report/asked_work.hpp"
 #include "show/printable.hpp"
 #include "source/client/past_client.hpp"
 #include "stream/recording_series.hpp"
-#include "stream/stream_writer.hpp"
+#include "stream/run_copy.hpp"
 #include "terminal/say.hpp"
 
 namespace tracerd {
 namespace {
 
-using tracer::Event;
-using tracer::EventKind;
 using tracer::internal::OpenRecording;
 using tracer::internal::PassedFile;
 using tracer::internal::PastRun;
 using tracer::internal::PastRuns;
-using tracer::internal::ProcessId;
 using tracer::internal::RecordingSeries;
 using tracer::internal::UniqueFd;
 
@@ -121,69 +113,6 @@ std::optional<PastRun> find_latest(std::vector<PassedFile>& newest_first) {
   return latest;
 }
 
-/// Which events are a run's.
-class OfRun {
- public:
-  explicit OfRun(const PastRun& run) { keys_.insert(run.run_key); }
-
-  /// First of all events: what is learned of it later counts from its beginning on.
-  void learn(const Event& event) {
-    visit(
-        [this](const auto& body) {
-          if constexpr (requires { body.process->context; }) {
-            if (is_in(*body.process->context)) processes_.insert({body.process->start_ns, body.process->pid});
-          } else if constexpr (std::same_as<std::remove_cvref_t<decltype(body)>, tracer::RunStart>) {
-            if (!is_in(*body.context)) return;
-            begin_ns_ = std::min(begin_ns_, body.start_ns);
-            end_ns_.reset();
-          } else if constexpr (std::same_as<std::remove_cvref_t<decltype(body)>, tracer::RunFinish>) {
-            if (is_in(*body.context)) end_ns_ = body.time_ns;
-          } else if constexpr (requires { body.old_run_key; }) {
-            if (!body.old_run_key || !body.after->run_key) return;
-            if (!keys_.contains(*body.old_run_key) && !is_in(*body.after)) return;
-            keys_.insert({*body.old_run_key, *body.after->run_key});
-          }
-        },
-        event);
-  }
-  /// Also what says something of the whole recording, while it runs. Not how that ended.
-  bool takes(const Event& event) const {
-    bool taken = false;
-    visit(
-        [&](const auto& body) {
-          using E = std::remove_cvref_t<decltype(body)>;
-          if constexpr (std::same_as<E, tracer::SessionEnd>) {
-            return;
-          } else if constexpr (std::same_as<E, tracer::Loss>) {
-            taken = is_while(body.first_ns.value_or(body.time_ns), body.last_ns.value_or(body.time_ns));
-          } else if constexpr (requires { body.process->context; }) {
-            taken = is_in(*body.process->context) || processes_.contains({body.process->start_ns, body.process->pid});
-          } else if constexpr (requires { body.after; }) {
-            taken = is_in(*body.after) || is_in(*body.before);
-          } else if constexpr (requires { body.context; }) {
-            taken = is_in(*body.context);
-          } else {
-            taken = is_while(event.time_ns(), event.time_ns());
-          }
-        },
-        event);
-    return taken;
-  }
-  bool is_over() const noexcept { return end_ns_.has_value(); }
-
- private:
-  bool is_in(const tracer::Context& context) const { return context.run_key && keys_.contains(*context.run_key); }
-
-  bool is_while(std::uint64_t first_ns, std::uint64_t last_ns) const noexcept {
-    return last_ns >= begin_ns_ && (!end_ns_ || first_ns <= *end_ns_);
-  }
-
-  std::uint64_t begin_ns_ = std::numeric_limits<std::uint64_t>::max();
-  std::optional<std::uint64_t> end_ns_;  ///< Absent: it is not over.
-  std::set<tracer::Key> keys_;
-  std::unordered_set<ProcessId, tracer::internal::ProcessIdHash> processes_;
-};
-
 void write_all(int fd, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
@@ -195,43 +124,11 @@ void write_all(int fd, std::span<const std::byte> bytes) {
 
 /// Its events, as a recording in memory.
 tracer::RecordingReader copy_of(const PastRun& run, const std::vector<PassedFile>& files, const std::string& name) {
-  OfRun of_run(run);
-  for (RecordingSeries& series : series_of(files))
-    for (Event event = series.next(RecordingSeries::Wait::kForBytes); event.kind() != EventKind::kNone;
-         event = series.next(RecordingSeries::Wait::kForBytes))
-      of_run.learn(event);
   UniqueFd memory(::memfd_create("run", MFD_CLOEXEC));
   if (!memory) throw tracer::Error({tracer::ErrorCode::kNoMemory, errno, "no memory for the run's events", {}, {}});
-  std::vector<RecordingSeries> all = series_of(files);
-  // Of several sessions, it went on in the last.
-  RecordingSeries& series = all.front();
-  tracer::internal::StreamWriter writer(series.host());
-  const auto write_ready = [&] {
-    write_all(memory.get(), writer.ready());
-    writer.clear_ready();
-  };
-  write_ready();
-  tracer::SessionEnd end{};
-  for (Event event = series.next(RecordingSeries::Wait::kForBytes); event.kind() != EventKind::kNone;
-       event = series.next(RecordingSeries::Wait::kForBytes)) {
-    if (!of_run.takes(event)) continue;
-    end.time_ns = event.time_ns();
-    if (event.kind() == EventKind::kProcessStart) ++end.processes_started;
-    if (event.kind() == EventKind::kProcessExit) end.exits_delivered = ++end.processes_ended;
-    if (const auto* loss = event.get_if<tracer::Loss>()) end.losses += loss->count;
-    writer.append(event);
-    write_ready();
-  }
-  // As a session that followed it alone.
-  if (of_run.is_over()) writer.append(end);
-  writer.close_frame();
-  write_ready();
-  // It ends on purpose, with a frame without events.
-  writer.append(tracer::SnapshotEnd{});
-  writer.close_frame();
-  tracer::internal::Bytes last;
-  writer.begin_anew(series.host(), last);
-  write_all(memory.get(), last);
+  tracer::internal::copy_run(
+      {.run_keys = {run.run_key}}, [&files] { return series_of(files); },
+      [&memory](std::span<const std::byte> bytes) { write_all(memory.get(), bytes); });
   ::lseek(memory.get(), 0, SEEK_SET);
   return {memory.release(), name};
 }

@@ -39,7 +39,7 @@ struct Place {
 };
 
 struct Request {
-  enum class What : std::uint32_t { kNext, kAddOwner, kRemoveOldest, kRemoveOldestOfAll };
+  enum class What : std::uint32_t { kNext, kAddOwner, kRemoveOldest, kRemoveOldestOfAll, kSealOlder, kSealAll };
   What what = What::kNext;
   std::uint32_t which = 0;  ///< Of kAddOwner the user.
 };
@@ -49,6 +49,7 @@ struct Answer {
   std::uint32_t which = 0;    ///< With an error when it begins: of which file.
   std::uint32_t removed = 0;  ///< Those that were there, and are not any more.
   bool moved = false;         ///< At its name was not the one that was written to.
+  Outbox::Counts outbox;
 };
 
 template <class T>
@@ -69,14 +70,16 @@ std::uint32_t first_free(const Place& place) {
   return number;
 }
 
-/// Those that are too old, see Rotation::Lasting, or beyond those that are kept, as it was more before. Returns how
-/// many.
-std::uint32_t remove_old(const Place& place, std::uint32_t keep, std::chrono::seconds max_age) {
+/// Those that are too old or take too much, see Rotation::Lasting, or beyond those that are kept, as it was more
+/// before. Returns how many.
+std::uint32_t remove_old(const Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, Outbox& outbox) {
+  const std::chrono::seconds max_age = lasting.max_age;
   if (max_age.count() == 0) return 0;
   const std::uint32_t end = std::max(keep + 1, first_free(place));
   const std::int64_t longest = max_age.count() / 4 + 1;
   std::int64_t newer = std::time(nullptr);
   std::int64_t age = 0;
+  std::uint64_t bytes = 0;
   std::uint32_t removed = 0;
   for (std::uint32_t number = 1; number < end; ++number) {
     const std::string name = fmt::format("{}.{}", place.name, number);
@@ -84,7 +87,11 @@ std::uint32_t remove_old(const Place& place, std::uint32_t keep, std::chrono::se
     if (::fstatat(place.folder, name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(file.st_mode)) continue;
     age += std::clamp<std::int64_t>(newer - file.st_mtime, 0, longest);
     newer = file.st_mtime;
-    if ((age > max_age.count() || number > keep) && ::unlinkat(place.folder, name.c_str(), 0) == 0) ++removed;
+    bytes += static_cast<std::uint64_t>(file.st_blocks) * 512;
+    const bool is_too_much = lasting.most_bytes != 0 && bytes > lasting.most_bytes;
+    if (age <= max_age.count() && number <= keep && !is_too_much) continue;
+    outbox.forget(place.folder, name);
+    if (::unlinkat(place.folder, name.c_str(), 0) == 0) ++removed;
   }
   return removed;
 }
@@ -106,15 +113,17 @@ bool open_folder(Place& place) {
 }
 
 /// `all`: also the one that is or was written to.
-void remove_oldest(Place& place, bool all, Answer& answer) {
+void remove_oldest(Place& place, bool all, Outbox& outbox, Answer& answer) {
   if (place.folder < 0 && !open_folder(place)) return;
   const std::uint32_t end = first_free(place);
   const std::string oldest = end > 1 ? fmt::format("{}.{}", place.name, end - 1) : all ? place.name : "";
-  if (!oldest.empty() && ::unlinkat(place.folder, oldest.c_str(), 0) == 0) answer.removed = 1;
+  if (oldest.empty()) return;
+  outbox.forget(place.folder, oldest);
+  if (::unlinkat(place.folder, oldest.c_str(), 0) == 0) answer.removed = 1;
 }
 
 /// A descriptor of the new file, or what failed.
-int rotate(Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, Answer& answer) {
+int rotate(Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, Outbox& outbox, Answer& answer) {
   // One that was removed and made anew is another one.
   struct stat folder {};
   const bool is_there = place.folder >= 0 && ::fstat(place.folder, &folder) == 0 && folder.st_nlink != 0;
@@ -125,7 +134,10 @@ int rotate(Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, A
   const auto numbered = [&place](std::uint32_t number) { return tracer::internal::name_of_past(place.name, number); };
   if (keep == Rotation::kKeepAll) keep = first_free(place);
   struct stat oldest {};
-  if (::fstatat(place.folder, numbered(keep).c_str(), &oldest, AT_SYMLINK_NOFOLLOW) == 0) answer.removed = 1;
+  if (::fstatat(place.folder, numbered(keep).c_str(), &oldest, AT_SYMLINK_NOFOLLOW) == 0) {
+    answer.removed = 1;
+    outbox.forget(place.folder, numbered(keep));
+  }
   struct stat written {};
   const bool known = place.file.st_ino != 0;
   answer.moved = known && (::fstatat(place.folder, place.name.c_str(), &written, 0) != 0 ||
@@ -136,7 +148,7 @@ int rotate(Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, A
     answer.error_number = errno;
     return -1;
   }
-  answer.removed += remove_old(place, keep, lasting.max_age);
+  answer.removed += remove_old(place, keep, lasting, outbox);
   // Made by this call: it can't be a link, nor a file that somebody else may read.
   const int fd = ::openat(place.folder, place.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0 || ::fstat(fd, &place.file) != 0) answer.error_number = errno;
@@ -151,6 +163,8 @@ int rotate(Place& place, std::uint32_t keep, const Rotation::Lasting& lasting, A
 
 /// Until nobody can ask any more.
 void serve(int socket, std::vector<Place>& places, std::uint32_t keep, const Rotation::Lasting& lasting) {
+  Outbox outbox(lasting.outbox);
+  outbox.take_up(lasting.folder_of_owners, tracer::internal::kNameOfPast);
   for (;;) {
     using What = Request::What;
     Request request;
@@ -166,10 +180,15 @@ void serve(int socket, std::vector<Place>& places, std::uint32_t keep, const Rot
     } else if (request.which >= places.size()) {
       return;
     } else if (request.what == What::kNext) {
-      fd = rotate(places[request.which], keep, lasting, answer);
+      fd = rotate(places[request.which], keep, lasting, outbox, answer);
+    } else if (request.what == What::kSealOlder || request.what == What::kSealAll) {
+      Place& place = places[request.which];
+      if (place.folder >= 0 || open_folder(place))
+        outbox.seal(place.folder, place.name, request.what == What::kSealAll);
     } else {
-      remove_oldest(places[request.which], request.what == What::kRemoveOldestOfAll, answer);
+      remove_oldest(places[request.which], request.what == What::kRemoveOldestOfAll, outbox, answer);
     }
+    answer.outbox = outbox.counts();
     const bool sent = send(socket, answer, fd);
     if (fd >= 0) ::close(fd);
     if (!sent) return;
@@ -194,6 +213,8 @@ void keep_only(int socket) noexcept {
   socket = STDERR_FILENO + 1;
   Answer ready;
   std::vector<Place> places;
+  // Who is of a group may give own files to it, without any right.
+  if (lasting.outbox.group) ::setgroups(1, &*lasting.outbox.group);
   if (!become_for_files(user)) ready.error_number = errno;
   for (const std::string& file : files) {
     const std::filesystem::path path(file);
@@ -218,7 +239,7 @@ void keep_only(int socket) noexcept {
 
 Rotation::Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep,
                    Lasting lasting)
-    : folder_of_owners_(lasting.folder_of_owners) {
+    : folder_of_owners_(lasting.folder_of_owners), has_outbox_(!lasting.outbox.folder.empty()) {
   for (const std::string& file : files) names_.push_back({.path = file});
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) refuse(errno, "can't make a socket");
@@ -253,6 +274,7 @@ int Rotation::next(std::size_t which) {
   Name& name = names_[which];
   name.removed += answer.removed;
   name.moved = name.moved || answer.moved;
+  outbox_ = answer.outbox;
   if (fd >= 0) name.newest = file_at(name.path, fd);
   errno = answer.error_number;
   return fd;
@@ -279,6 +301,21 @@ bool Rotation::remove_oldest(std::size_t which, bool all) {
   if (!send(socket_, request) || !receive(socket_, answer, none)) return false;
   names_[which].removed += answer.removed;
   return answer.removed != 0;
+}
+
+void Rotation::seal(std::size_t which, bool newest) {
+  if (!has_outbox_) return;
+  const std::lock_guard lock(mutex_);
+  const Request request{newest ? Request::What::kSealAll : Request::What::kSealOlder,
+                        static_cast<std::uint32_t>(which)};
+  Answer answer;
+  int none = -1;
+  if (send(socket_, request) && receive(socket_, answer, none)) outbox_ = answer.outbox;
+}
+
+Outbox::Counts Rotation::outbox() const {
+  const std::lock_guard lock(mutex_);
+  return outbox_;
 }
 
 std::uint64_t Rotation::removed(std::size_t which) const {

@@ -14,6 +14,7 @@
 #include <tracer/run.hpp>
 
 #include "files/named_file.hpp"
+#include "files/outbox.hpp"
 
 namespace tracerd {
 
@@ -33,6 +34,10 @@ class Rotation {
     bool folder_may_come = false;
     /// For add_owner().
     std::string folder_of_owners = {};
+    /// Older ones that take more, with NAME, are removed; 0: none.
+    std::uint64_t most_bytes = 0;
+    /// Those that are sealed get a name in it, too.
+    Outbox::Options outbox = {};
   };
 
   /// `keep`: the N; kKeepAll: as many as there are. Absent `user`: the rights of now. To be made while there is one
@@ -47,6 +52,9 @@ class Rotation {
 
   /// A descriptor of the new file, or -1 and errno. From any thread. `which`: its place in `files`.
   int next(std::size_t which);
+  /// For the outbox: nothing is added to the older ones any more; `newest`: to NAME neither. From any thread.
+  void seal(std::size_t which, bool newest);
+  Outbox::Counts outbox() const;
   /// The files of one more owner, in a folder of that number that only root can read, which is made for the first of
   /// them. Returns its `which`.
   std::size_t add_owner(uid_t uid);
@@ -64,6 +72,8 @@ class Rotation {
   mutable std::mutex mutex_;
   int socket_ = -1;
   pid_t helper_ = -1;
+  const bool has_outbox_;
+  Outbox::Counts outbox_;
   struct Name {
     std::string path;
     std::uint64_t removed = 0;

@@ -20,6 +20,9 @@ namespace tracerd {
 namespace {
 
 constexpr auto kTryAgain = std::chrono::seconds(60);
+/// For an outbox: what has ended is in it within a minute, with what the next look and the disk take.
+constexpr auto kWithTasks = std::chrono::seconds(57);
+constexpr auto kWithoutTasks = std::chrono::seconds(900);
 /// After so long, what a sink got is in its file, or it has a problem.
 constexpr std::uint64_t kLongestUnwritten_ns = 10'000'000'000;
 
@@ -35,31 +38,50 @@ bool says_where_it_ends(const std::vector<tracer::Event>& last) {
   return !std::all_of(last.begin(), last.end(), is_beginning);
 }
 
-/// Notes that a file got more than its beginning and what is everybody's.
-class NotesOwn final : public tracer::Sink {
+}  // namespace
+
+/// Notes what a file gets.
+class RecordedSeries::Notes final : public tracer::Sink {
  public:
-  NotesOwn(std::unique_ptr<tracer::Sink> sink, std::shared_ptr<std::atomic<bool>> has_own)
-      : sink_(std::move(sink)), has_own_(std::move(has_own)) {}
+  Notes(std::unique_ptr<tracer::Sink> sink, std::shared_ptr<Noted> noted, Place place)
+      : sink_(std::move(sink)), noted_(std::move(noted)), place_(std::move(place)) {}
 
   void write(std::span<const tracer::Event> events) noexcept override {
-    if (!has_own_->load()) has_own_->store(std::any_of(events.begin(), events.end(), is_own));
+    for (const tracer::Event& event : events) note(event);
+    if (own_ && !noted_->own) noted_->own = true;
+    noted_->task = tasks_ > 0;
     sink_->write(events);
+    seal_full();
   }
-  void flush() noexcept override { sink_->flush(); }
+  void flush() noexcept override {
+    sink_->flush();
+    seal_full();
+  }
   std::chrono::milliseconds flush_period() const noexcept override { return sink_->flush_period(); }
   std::optional<tracer::Problem> problem() const override { return sink_->problem(); }
 
  private:
+  void note(const tracer::Event& event) {
+    own_ = own_ || is_own(event);
+    if (event.kind() == EventKind::kTaskStart) ++tasks_;
+    if (event.kind() == EventKind::kTaskFinish) --tasks_;
+    if (event.kind() == EventKind::kTaskFinish || event.kind() == EventKind::kRunFinish) noted_->end = true;
+  }
   static bool is_own(const tracer::Event& event) {
     return !is_beginning(event) && event.kind() != EventKind::kSnapshotEnd && event.kind() != EventKind::kSessionEnd &&
            event.kind() != EventKind::kLoss;
   }
+  /// The file was left meanwhile: only now it has all that it gets.
+  void seal_full() {
+    if (noted_->full.exchange(false)) place_.rotation->seal(place_.which, false);
+  }
 
   const std::unique_ptr<tracer::Sink> sink_;
-  const std::shared_ptr<std::atomic<bool>> has_own_;
+  const std::shared_ptr<Noted> noted_;
+  const Place place_;
+  bool own_ = false;
+  std::int64_t tasks_ = 0;  ///< That live.
 };
-
-}  // namespace
 
 RecordedSeries::RecordedSeries(const ServeConfig::Recordings& options, Place place, const tracer::Session& session,
                                tracer::internal::Server& server)
@@ -79,6 +101,7 @@ void RecordedSeries::start(std::optional<std::span<const tracer::Event>> left) {
 void RecordedSeries::end() {
   if (sink_) sink_->close();
   sink_.reset();
+  place_.rotation->seal(place_.which, true);
 }
 
 std::uint64_t RecordedSeries::dropped() const { return dropped_ + (sink_ ? sink_->dropped() : 0); }
@@ -113,6 +136,7 @@ std::vector<tracer::Event> RecordedSeries::rest_of(std::span<const tracer::Event
 
 void RecordedSeries::begin_anew_with(std::span<const tracer::Event> first) {
   close();
+  place_.rotation->seal(place_.which, true);
   const int fd = place_.rotation->next(place_.which);
   began_ = std::chrono::steady_clock::now();
   if (fd >= 0) return begin(fd, first);
@@ -138,17 +162,22 @@ void RecordedSeries::close() {
 
 void RecordedSeries::begin(int fd, std::span<const tracer::Event> first) {
   problem_.reset();
-  auto sink = tracer::internal::recording_sink_of(
-      place_.owner, fd, place_.file, session_.host(),
-      {.max_bytes = options_.file_bytes,
-       .next_file = [rotation = place_.rotation, which = place_.which] { return rotation->next(which); },
-       .place = position_});
+  noted_ = std::make_shared<Noted>();
+  auto sink =
+      tracer::internal::recording_sink_of(place_.owner, fd, place_.file, session_.host(),
+                                          {.max_bytes = options_.file_bytes,
+                                           .next_file =
+                                               [rotation = place_.rotation, which = place_.which, noted = noted_] {
+                                                 const int next = rotation->next(which);
+                                                 noted->full = next >= 0;
+                                                 return next;
+                                               },
+                                           .place = position_});
   if (std::exchange(lacks_events_, false)) {
     const tracer::Event gap = gap_up_to_now();
     sink->write({&gap, 1});
   }
-  has_own_ = std::make_shared<std::atomic<bool>>(false);
-  sink = std::make_unique<NotesOwn>(std::move(sink), has_own_);
+  sink = std::make_unique<Notes>(std::move(sink), noted_, place_);
   sink_ = place_.owner ? server_.add_sink_of(*place_.owner, std::move(sink), first)
                        : server_.add_sink(std::move(sink), first);
 }
@@ -177,10 +206,16 @@ bool RecordedSeries::look(std::chrono::steady_clock::time_point now) {
   }
   const std::uint64_t now_ns = tracer::internal::boot_time_ns();
   whole_until_ns_ = std::max(whole_until_ns_, now_ns - std::min(now_ns, kLongestUnwritten_ns));
-  // So that what is kept is hardly older than wanted.
+  return now - began_ > longest();
+}
+
+/// So that what is kept is hardly older than wanted.
+std::chrono::seconds RecordedSeries::longest() const {
   const std::chrono::seconds longest = std::chrono::seconds(options_.max_age) / 4;
-  const bool may_seal = options_.seal.count() != 0 && has_own_->load();
-  return now - began_ > (may_seal ? std::min(options_.seal, longest) : longest);
+  if (!noted_->own) return longest;
+  if (options_.seal.count() != 0) return std::min(options_.seal, longest);
+  if (options_.outbox.folder.empty()) return longest;
+  return std::min<std::chrono::seconds>(noted_->task || noted_->end ? kWithTasks : kWithoutTasks, longest);
 }
 
 }  // namespace tracerd

@@ -54,6 +54,7 @@ class RecordedSeries {
   void begin(int fd, std::span<const tracer::Event> first);
   std::vector<tracer::Event> rest_of(std::span<const tracer::Event> left) const;
   void close();
+  std::chrono::seconds longest() const;
   /// Says that events are missing before the present recording.
   tracer::Event gap_up_to_now() const;
 
@@ -66,9 +67,16 @@ class RecordedSeries {
   std::uint64_t failures_ = 0;
   std::uint64_t dropped_ = 0;  ///< Of recordings before the present one.
   std::shared_ptr<tracer::RecordingPlace> position_ = std::make_shared<tracer::RecordingPlace>();
-  std::shared_ptr<std::atomic<bool>> has_own_ = {};  ///< The present file got more than what it begins with.
-  bool lacks_events_ = false;                        ///< There was no recording for a while.
-  std::uint64_t whole_until_ns_ = 0;                 ///< Until then, recordings have all.
+  struct Noted {
+    std::atomic<bool> own = false;   ///< It got more than what it begins with, and what is everybody's.
+    std::atomic<bool> end = false;   ///< Of a run or task.
+    std::atomic<bool> task = false;  ///< One lives.
+    std::atomic<bool> full = false;  ///< It was left since, as there was no room in it.
+  };
+  class Notes;
+  std::shared_ptr<Noted> noted_ = {};  ///< What the present file has got.
+  bool lacks_events_ = false;          ///< There was no recording for a while.
+  std::uint64_t whole_until_ns_ = 0;   ///< Until then, recordings have all.
   std::chrono::steady_clock::time_point began_{};
   std::chrono::steady_clock::time_point try_again_{};
 };

@@ -148,15 +148,59 @@ void check_folder(const toml::table& table, std::string_view key, const std::fil
                                                                : "is no folder"));
 }
 
+std::optional<gid_t> gid_of(const std::string& name) {
+  using tracer::internal::parse_number;
+  if (const auto gid = parse_number<gid_t>(name)) return gid;
+  std::ifstream groups("/etc/group");
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos || line.substr(0, first) != name) continue;
+    return parse_number<gid_t>(std::string_view(line).substr(second + 1, line.find(':', second + 1) - second - 1));
+  }
+  return std::nullopt;
+}
+
+/// Of those who ship what is in an outbox; the packages make it.
+constexpr const char* kGroupOfShippers = "tracer-ship";
+/// Where parts are sealed each minute, as many small files as so few large ones.
+constexpr std::uint32_t kFilesWithOutbox = 1000;
+
+void read_outbox(const toml::table& table, ServeConfig::Recordings& recordings, bool with_folders,
+                 RuleMistakes& mistakes) {
+  std::filesystem::path& outbox = recordings.outbox.folder;
+  read_path(table, "outbox", true, outbox, mistakes);
+  std::uint64_t mib = 4096;
+  read_number(table, "outbox_mib", 1, 1 << 24, mib, mistakes);
+  recordings.outbox.most_bytes = mib << 20;
+  if (!outbox.is_absolute()) return;
+  const auto refuse = [&](const std::string& why) {
+    mistakes.add(line_of(*table.get("outbox")), fmt::format("\"outbox\": {}", why));
+  };
+  if (!outbox.has_filename()) outbox = outbox.parent_path();
+  if (recordings.folder.empty()) return refuse("nothing is recorded: set \"folder\", too");
+  if (outbox == recordings.folder) return refuse("must be another folder than \"folder\", such as one in it");
+  if (with_folders && outbox.parent_path() != recordings.folder)
+    check_folder(table, "outbox", outbox.parent_path(), mistakes);
+  if (with_folders && Outbox::is_elsewhere(recordings.folder, outbox))
+    refuse(fmt::format("is on another file system than \"folder\": name one on the same, such as {}",
+                       (recordings.folder / "outbox").string()));
+  recordings.outbox.group = gid_of(kGroupOfShippers);
+  if (table.get("files") == nullptr) recordings.files = kFilesWithOutbox;
+}
+
 void read_recordings(const toml::table& table, ServeConfig::Recordings& recordings, bool with_folders,
                      RuleMistakes& mistakes) {
-  check_keys(table, "[recordings]", {"folder", "file_mib", "files", "max_age_hours", "seal_s", "by_owner"}, mistakes);
+  check_keys(table, "[recordings]",
+             {"folder", "file_mib", "files", "max_age_hours", "seal_s", "by_owner", "outbox", "outbox_mib"}, mistakes);
   read_path(table, "folder", true, recordings.folder, mistakes);
   if (with_folders && recordings.folder.is_absolute()) check_folder(table, "folder", recordings.folder, mistakes);
   std::uint64_t file_mib = recordings.file_bytes >> 20;
   read_number(table, "file_mib", 1, 1 << 20, file_mib, mistakes);
   recordings.file_bytes = file_mib << 20;
   read_number(table, "files", 1, 9999, recordings.files, mistakes);
+  recordings.most_bytes = recordings.file_bytes * (recordings.files + 1);
+  read_outbox(table, recordings, with_folders, mistakes);
   std::int64_t hours = recordings.max_age.count();
   read_number(table, "max_age_hours", 1, 100 * 365 * 24, hours, mistakes);
   recordings.max_age = std::chrono::hours(hours);
@@ -191,19 +235,6 @@ void read_limits(const toml::table& table, ServeConfig& config, RuleMistakes& mi
   seconds = limits.stalled.count();
   read_number(table, "stalled_s", 1, 24 * 3600, seconds, mistakes);
   limits.stalled = std::chrono::seconds(seconds);
-}
-
-std::optional<gid_t> gid_of(const std::string& name) {
-  using tracer::internal::parse_number;
-  if (const auto gid = parse_number<gid_t>(name)) return gid;
-  std::ifstream groups("/etc/group");
-  for (std::string line; std::getline(groups, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos || line.substr(0, first) != name) continue;
-    return parse_number<gid_t>(std::string_view(line).substr(second + 1, line.find(':', second + 1) - second - 1));
-  }
-  return std::nullopt;
 }
 
 void read_share(const toml::table& share, tracer::internal::Sharing& sharing, RuleMistakes& mistakes) {

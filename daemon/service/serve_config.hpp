@@ -4,12 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <tracer/session.hpp>
 
+#include "files/outbox.hpp"
 #include "serve/limits.hpp"
 
 namespace tracerd {
@@ -26,6 +28,8 @@ struct ServeConfig {
     std::chrono::hours max_age{7 * 24};
     bool by_owner = false;         ///< One recording of each owner, which they can read, in place of one of the host.
     std::chrono::seconds seal{0};  ///< A file is left after so long; 0: when it is full, or the others are too old.
+    std::uint64_t most_bytes = 0;  ///< What is recorded, together.
+    Outbox::Options outbox = {};   ///< With one, and without `seal`: by what is in the file.
   };
   Recordings recordings = {};
   std::filesystem::path history = {};  ///< Empty: none is kept.

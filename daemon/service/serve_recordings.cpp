@@ -5,14 +5,18 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 #include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include <tracer/error.hpp>
+
 #include "base/json_text.hpp"
 #include "serve/past_files.hpp"
+#include "show/printable.hpp"
 #include "terminal/say.hpp"
 
 namespace tracerd {
@@ -63,10 +67,22 @@ void append_problem(std::string& text, const std::optional<std::string>& problem
 
 ServeRecordings::ServeRecordings(const ServeConfig::Recordings& options) : options_(options) {
   if (options_.folder.empty()) return;
+  Rotation::Lasting lasting{
+      .max_age = options_.max_age, .folder_may_come = true, .folder_of_owners = options_.folder.string()};
+  if (const auto& outbox = options_.outbox.folder; !outbox.empty()) {
+    if (Outbox::is_elsewhere(options_.folder, outbox))
+      throw tracer::Error({tracer::ErrorCode::kFileUnwritable,
+                           EXDEV,
+                           fmt::format("the outbox {} is on another file system than the recordings in {}",
+                                       outbox.string(), options_.folder.string()),
+                           fmt::format("name one on the same, such as {}", (options_.folder / "outbox").string()),
+                           {}});
+    lasting.outbox = options_.outbox;
+    lasting.most_bytes = options_.most_bytes - options_.file_bytes;
+  }
   std::vector<std::string> files;
   if (!options_.by_owner) files.push_back((options_.folder / tracer::internal::kNameOfPast).string());
-  rotation_ = std::make_shared<Rotation>(std::nullopt, files, options_.files,
-                                         Rotation::Lasting{options_.max_age, true, options_.folder.string()});
+  rotation_ = std::make_shared<Rotation>(std::nullopt, files, options_.files, std::move(lasting));
 }
 
 void ServeRecordings::start(const tracer::Session& session, tracer::internal::Server& server,
@@ -133,9 +149,42 @@ void ServeRecordings::look(steady_clock::time_point now) {
   for (auto& [owner, series] : series_)
     if (series.look(now)) due.insert(owner);
   begin_anew(due);
+  if (rotation_) say_of_outbox();
   if (!options_.by_owner || !rotation_ || now < next_look_at_disk_) return;
   next_look_at_disk_ = now + kLookAtDisk;
   keep_bounds(now);
+}
+
+std::optional<std::string> ServeRecordings::outbox_problem() const {
+  const int error_number = rotation_->outbox().error_number;
+  if (error_number == 0) return std::nullopt;
+  return tracer::Error({tracer::ErrorCode::kFileUnwritable,
+                        error_number,
+                        fmt::format("a recording can't be sealed in the outbox {}", options_.outbox.folder.string()),
+                        "look at the folder and its disk; the recording goes on, and each next file tries again",
+                        {}})
+      .what();
+}
+
+void ServeRecordings::say_of_outbox() {
+  const auto problem = outbox_problem();
+  if (problem && problem != said_of_outbox_) say("tracerd: {}\n", tracer::internal::printable_lines(*problem));
+  said_of_outbox_ = problem;
+}
+
+std::string ServeRecordings::status_of_outbox() const {
+  const Outbox::State state = Outbox::state_of(options_.outbox.folder);
+  const Outbox::Counts counts = rotation_->outbox();
+  std::string text = ",\"outbox\":{\"folder\":";
+  tracer::internal::append_json_text(text, options_.outbox.folder.string());
+  text +=
+      fmt::format(",\"most_bytes\":{},\"parts\":{},\"bytes\":{},\"gaps\":{},\"removed\":{},\"failures\":{}",
+                  options_.outbox.most_bytes, state.parts, state.bytes, state.gaps, counts.removed, counts.failures);
+  if (state.oldest_ns)
+    text += fmt::format(",\"oldest_s\":{}",
+                        std::max<std::int64_t>(0, std::time(nullptr) - *state.oldest_ns / 1'000'000'000));
+  append_problem(text, outbox_problem());
+  return text + '}';
 }
 
 /// Together they take what one recording would. Who holds most loses the oldest file.
@@ -151,7 +200,7 @@ void ServeRecordings::keep_bounds(steady_clock::time_point now) {
     for (const PastFile& file : of_owner) held[owner] += file.disk_bytes;
     all += held[owner];
   }
-  const std::uint64_t most = options_.file_bytes * (options_.files + 1);
+  const std::uint64_t most = options_.most_bytes;
   while (all > most) {
     const auto largest = std::max_element(held.begin(), held.end(),
                                           [](const auto& one, const auto& other) { return one.second < other.second; });
@@ -212,6 +261,7 @@ std::string ServeRecordings::status() const {
     text += fmt::format(",\"free_bytes\":{}", static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize);
   append_problem(text, problem);
   if (options_.by_owner) text += fmt::format(",\"owners_left_out\":{},\"owners\":[{}]", left_out_, owners);
+  if (!options_.outbox.folder.empty()) text += status_of_outbox();
   return text + '}';
 }
 

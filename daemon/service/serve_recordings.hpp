@@ -55,6 +55,9 @@ class ServeRecordings {
   void keep_bounds(std::chrono::steady_clock::time_point now);
   /// Of owners of whom nothing is recorded now.
   void remove_old(uid_t owner, std::int64_t oldest_ns, std::chrono::steady_clock::time_point now);
+  std::optional<std::string> outbox_problem() const;
+  void say_of_outbox();
+  std::string status_of_outbox() const;
 
   const ServeConfig::Recordings options_;
   std::shared_ptr<Rotation> rotation_;  ///< Null: nothing is recorded.
@@ -66,6 +69,7 @@ class ServeRecordings {
   std::uint64_t left_out_ = 0;              ///< Owners beyond the most.
   std::map<uid_t, std::chrono::steady_clock::time_point> idle_since_;
   std::chrono::steady_clock::time_point next_look_at_disk_{};
+  std::optional<std::string> said_of_outbox_;
 };
 
 }  // namespace tracerd

@@ -49,6 +49,16 @@ class TRACER_EXPORT RecordingReader {
   const HostInfo& host() const noexcept;
   /// The number of the first file in a rotated recording, from 1; HostInfo::session_id is the same in all.
   std::uint64_t part() const noexcept;
+  /// The number of the first file among all of its session, from 1: over restarts, SIGHUP and age. Absent: an earlier
+  /// version has written it, which did not count.
+  std::optional<std::uint64_t> number() const noexcept;
+  /// Whose events these are, where a service records by owner. Absent: of all.
+  std::optional<std::uint32_t> owner_uid() const noexcept;
+  /// When the last frame that was read was closed, in Unix time. Absent: none was read yet.
+  std::optional<std::uint64_t> closed_unix_ns() const noexcept;
+  /// next() and read() give events of these kinds only, and do not decode others: for a look at a large recording. To
+  /// be called before them.
+  void keep_only(std::span<const EventKind> kinds);
   /// The next event; absent at the end. Damage is skipped and counted.
   std::optional<Event> next();
   /// Fills `events` from the front and returns their number: 0 only at the end, or if `events` is empty. One call

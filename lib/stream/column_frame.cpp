@@ -95,12 +95,13 @@ bool ColumnFrame::decode_kinds(ByteReader& in) {
   left.clear();
   for (std::uint64_t i = 0; i < sections; ++i) {
     const std::uint64_t number = in.varint();
-    const std::size_t place = place_of_kind(number);
+    const std::size_t known = place_of_kind(number);
+    const std::size_t place = known != kKinds && left_out_[known] ? kKinds : known;
     std::size_t rows = 0;
     if (!in.good()) return false;
     if (place == kKinds) {
       if (!skip_section(in, rows, references)) return false;
-      unknown_rows_ += rows;
+      if (known == kKinds) unknown_rows_ += rows;
     } else {
       Section& kind = kinds_[place];
       if (kind.rows != 0 || !SectionDecoder(kind, kKindSpecs[place], references).decode(in)) return false;

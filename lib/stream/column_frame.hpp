@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -46,12 +47,17 @@ struct FrameBounds {
   }
 };
 
+/// A bit for each place in kKindSpecs.
+using KindSet = std::bitset<kKinds>;
+
 /// Keeps its memory from one frame to the next.
 class ColumnFrame {
  public:
   ColumnFrame();
   /// The payload must outlive what is read here. False: it breaks a rule of the format; nothing of it can be used.
   bool decode(std::span<const std::byte> payload, const FrameBounds& bounds = {});
+  /// Frames that are decoded later have only events of these kinds; rows of others are as of kinds that are not known.
+  void keep_only(const KindSet& kinds) noexcept { left_out_ = ~kinds; }
   std::size_t most_charge_bytes() const noexcept { return most_charge_bytes_; }
 
   const ClockUpdate& clock() const noexcept { return clock_; }
@@ -60,8 +66,11 @@ class ColumnFrame {
   const Section& kind(std::size_t place) const noexcept { return kinds_[place]; }
   /// Known or not.
   std::size_t rows() const noexcept { return rows_; }
-  /// Of kinds that this version does not know.
+  /// Of kinds that this version does not know, without those of keep_only().
   std::size_t unknown_rows() const noexcept { return unknown_rows_; }
+  bool has_known_rows() const noexcept {
+    return std::any_of(kinds_.begin(), kinds_.end(), [](const Section& kind) { return kind.rows != 0; });
+  }
   /// The place in kKindSpecs of the event that is number `row` in the frame; kKinds if it is not known.
   std::size_t place_of_row(std::size_t row) const noexcept {
     return place_of_section_[order_.empty() ? 0 : static_cast<std::size_t>(order_[row])];
@@ -83,6 +92,7 @@ class ColumnFrame {
   std::size_t most_charge_bytes_ = kMaxChargeBytes;
   std::size_t rows_ = 0;
   std::size_t unknown_rows_ = 0;
+  KindSet left_out_;
   std::vector<std::size_t> rows_of_section_;
   std::vector<std::uint8_t> place_of_section_;
   std::span<const std::byte> order_;  ///< Empty: there is one section only.

@@ -99,7 +99,7 @@ class RowReader {
 };
 
 template <Part T>
-void make_parts(const ColumnFrame& frame, SharedParts& parts) {
+void make_parts(const ColumnFrame& frame, SharedParts& parts, const std::function<void(Context&)>& rename) {
   const Section& section = frame.part(kPlaceOfPart<T>);
   auto& made = std::get<std::vector<std::shared_ptr<const T>>>(parts);
   made.clear();
@@ -107,6 +107,8 @@ void make_parts(const ColumnFrame& frame, SharedParts& parts) {
   for (std::size_t row = 0; row < section.rows; ++row) {
     auto part = std::make_shared<T>();
     RowReader(frame, parts, section.columns.data(), row).read(*part);
+    if constexpr (std::is_same_v<T, Context>)
+      if (rename) rename(*part);
     made.push_back(std::move(part));
   }
 }
@@ -126,11 +128,12 @@ constexpr auto kMakeEvent = []<class... E>(TypeList<E...>) {
 
 }  // namespace
 
-void EventRows::open(const ColumnFrame& frame) {
+void EventRows::open(const ColumnFrame& frame, const std::function<void(Context&)>& rename) {
   frame_ = nullptr;
   row_ = charged_bytes_ = refused_ = 0;
   row_of_kind_.fill(0);
-  [&]<class... T>(TypeList<T...>) { (make_parts<T>(frame, parts_), ...); }(PartTypes());
+  if (!frame.has_known_rows()) return;
+  [&]<class... T>(TypeList<T...>) { (make_parts<T>(frame, parts_, rename), ...); }(PartTypes());
   frame_ = &frame;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <tuple>
 #include <vector>
@@ -26,7 +27,8 @@ using SharedParts = SharedPartsOf<PartTypes>::Type;
 class EventRows {
  public:
   /// `frame` must not change before next() is done with it.
-  void open(const ColumnFrame& frame);
+  /// `rename`: called with each context, of which there is one for many events.
+  void open(const ColumnFrame& frame, const std::function<void(Context&)>& rename = {});
   /// The next event of a kind that is known; empty when there is none.
   Event next();
   /// The event of a row of the kind at `place`, wherever next() is. Only while a frame is open.

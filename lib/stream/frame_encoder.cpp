@@ -51,6 +51,10 @@ std::size_t FrameEncoder::things() const noexcept {
   return things;
 }
 
+std::size_t FrameEncoder::least_stored_bytes(std::size_t charged_bytes) const noexcept {
+  return std::max(things() / kThingsPerByte, 2 * charged_bytes / kMostGrowth) + 1;
+}
+
 bool FrameEncoder::has_room() const noexcept {
   return most_bytes() < kCloseBytes && tables_.texts.referred_bytes() < kCloseTextBytes && order_.size() < kCloseRows;
 }

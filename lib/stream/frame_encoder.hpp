@@ -34,6 +34,8 @@ class FrameEncoder {
   std::size_t events() const noexcept { return order_.size(); }
   /// Events, rows of parts, texts, and at least the items of lists: what a reader makes room for.
   std::size_t things() const noexcept;
+  /// In so many bytes, a reader takes the frame of events that charge so much, and somewhat more if it counts more.
+  std::size_t least_stored_bytes(std::size_t charged_bytes) const noexcept;
   /// False: close it first.
   bool has_room() const noexcept;
   /// For an event of at most kMaxEventBytes, with room. An empty handle is passed over.

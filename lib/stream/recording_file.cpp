@@ -51,7 +51,7 @@ Event RecordingFile::next(Wait wait) {
     note_refused(rows_.refused());
     rows_ = {};
     if (!open_frame(wait)) return {};
-    rows_.open(reader_.frame());
+    rows_.open(reader_.frame(), rename_);
   }
 }
 

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -30,6 +32,10 @@ class RecordingFile {
   enum class Wait { kForBytes, kNever };
   /// The next event; empty at the end, or when it would have to wait: at_end() says which.
   Event next(Wait wait);
+  /// What next() gives of later frames.
+  void keep_only(const KindSet& kinds) noexcept { reader_.keep_only(kinds); }
+  /// Called with each context that next() gives; empty: none is.
+  void rename(std::function<void(Context&)> rename) { rename_ = std::move(rename); }
   bool at_end() const noexcept { return at_end_; }
   /// The rows that next() has not given yet.
   struct FrameRest {
@@ -46,6 +52,11 @@ class RecordingFile {
   std::uint64_t stream() const noexcept { return reader_.stream(); }
   /// Where the last frame was closed, by the boot clock.
   std::uint64_t closed_ns() const noexcept { return reader_.frame().clock().boot_ns; }
+  /// Likewise, in Unix time. Absent: no frame was read.
+  std::optional<std::uint64_t> closed_unix_ns() const noexcept {
+    const ClockUpdate& clock = reader_.frame().clock();
+    return clock.boot_ns == 0 ? std::nullopt : std::optional(clock.boot_ns + clock.wall_offset_ns);
+  }
   /// How many frames there were so far, by their numbers.
   std::uint64_t frames() const noexcept { return reader_.frames(); }
   bool is_file() const noexcept { return !is_pipe_; }
@@ -81,6 +92,7 @@ class RecordingFile {
   int read_error_ = 0;
   StreamReader reader_;
   EventRows rows_;
+  std::function<void(Context&)> rename_;
   std::uint64_t refused_events_ = 0;
   RecordingDamage damage_;
   bool has_session_end_ = false;

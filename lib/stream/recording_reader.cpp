@@ -55,7 +55,15 @@ RecordingReader::RecordingReader(RecordingReader&&) noexcept = default;
 RecordingReader& RecordingReader::operator=(RecordingReader&&) noexcept = default;
 const HostInfo& RecordingReader::host() const noexcept { return impl_->host(); }
 std::uint64_t RecordingReader::part() const noexcept { return impl_->part(); }
+std::optional<std::uint64_t> RecordingReader::number() const noexcept {
+  const std::uint64_t number = impl_->parts().front().number;
+  return number == 0 ? std::nullopt : std::optional(number);
+}
+std::optional<std::uint32_t> RecordingReader::owner_uid() const noexcept { return impl_->parts().front().owner_uid; }
+std::optional<std::uint64_t> RecordingReader::closed_unix_ns() const noexcept { return impl_->closed_unix_ns(); }
 RecordingDamage RecordingReader::damage() const noexcept { return impl_->damage(); }
+
+void RecordingReader::keep_only(std::span<const EventKind> kinds) { impl_->keep_only(kinds); }
 
 std::optional<Event> RecordingReader::next() {
   Event event = impl_->next(internal::RecordingSeries::Wait::kForBytes);

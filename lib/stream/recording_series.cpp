@@ -122,6 +122,35 @@ void RecordingSeries::open(RecordingPart& part) {
           {ErrorCode::kFileUnreadable, 0, part.name + " is another file by now", "read the recording again", {}});
     file_ = std::move(again);
   }
+  if (wanted_) file_->keep_only(read_kinds());
+  file_->rename(rename_);
+}
+
+void RecordingSeries::rename(std::function<void(Context&)> rename) {
+  rename_ = std::move(rename);
+  file_->rename(rename_);
+}
+
+void RecordingSeries::keep_only(std::span<const EventKind> kinds) {
+  wanted_.emplace();
+  for (std::size_t place = 0; place < kKinds; ++place)
+    if (std::find(kinds.begin(), kinds.end(), kKindNumbers[place]) != kinds.end()) wanted_->set(place);
+  file_->keep_only(read_kinds());
+}
+
+KindSet RecordingSeries::read_kinds() const {
+  KindSet kinds = *wanted_;
+  for (std::size_t place = 0; place < kKinds; ++place)
+    if (kKindNumbers[place] == EventKind::kSessionEnd ||
+        (parts_.size() > 1 && StartedOnce::follows(kKindNumbers[place])))
+      kinds.set(place);
+  return kinds;
+}
+
+bool RecordingSeries::is_wanted(const Event& event) const {
+  if (!wanted_) return true;
+  const auto found = std::find(kKindNumbers.begin(), kKindNumbers.end(), event.kind());
+  return found != kKindNumbers.end() && (*wanted_)[static_cast<std::size_t>(found - kKindNumbers.begin())];
 }
 
 bool RecordingSeries::knows_findings() const noexcept {
@@ -177,15 +206,16 @@ bool RecordingSeries::takes(const Event& event) {
 }
 
 Event RecordingSeries::next(Wait wait) {
-  if (parts_.size() == 1) return file_->next(wait);
-  if (!std::exchange(began_, true))
-    if (auto loss = loss_before()) return std::move(*loss);
+  const bool is_alone = parts_.size() == 1;
+  std::optional<Event> loss;
+  if (!is_alone && !std::exchange(began_, true)) loss = loss_before();
   for (;;) {
+    if (loss && is_wanted(*loss)) return std::move(*loss);
     Event event = file_->next(wait);
     if (event.kind() == EventKind::kNone) {
-      if (!go_on()) return {};
-      if (auto loss = loss_before()) return std::move(*loss);
-    } else if (takes(event)) {
+      if (is_alone || !go_on()) return {};
+      loss = loss_before();
+    } else if ((is_alone || takes(event)) && is_wanted(event)) {
       return event;
     }
   }

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,10 @@ class RecordingSeries {
   /// Those of one session, in any order.
   explicit RecordingSeries(std::vector<RecordingPart> parts);
 
+  /// What next() gives from now on: to be called before it.
+  void keep_only(std::span<const EventKind> kinds);
+  /// Called with each context that next() gives, from now on.
+  void rename(std::function<void(Context&)> rename);
   // As those of RecordingFile.
   Event next(Wait wait);
   FrameRest next_frame(Wait wait);
@@ -65,6 +71,8 @@ class RecordingSeries {
   RecordingDamage damage() const noexcept;
   /// When the last frame that was read was closed, by the boot clock.
   std::uint64_t closed_ns() const noexcept { return file_->closed_ns(); }
+  /// Likewise, in Unix time. Absent: none was read.
+  std::optional<std::uint64_t> closed_unix_ns() const noexcept { return file_->closed_unix_ns(); }
 
   /// Of one file, by its place in parts().
   RecordingDamage damage_of(std::size_t part) const noexcept;
@@ -78,6 +86,9 @@ class RecordingSeries {
   bool go_on();
   /// What is missing before the present one.
   std::optional<Event> loss_before() const;
+  /// What is wanted, and what is needed to know what has started.
+  KindSet read_kinds() const;
+  bool is_wanted(const Event& event) const;
   /// The reader gets this event.
   bool takes(const Event& event);
   FrameRest without_repeats(FrameRest rest);
@@ -87,6 +98,8 @@ class RecordingSeries {
   std::vector<RecordingPart> parts_;  ///< In their order; the repeated ones last.
   std::size_t at_ = 0;
   bool began_ = false;
+  std::optional<KindSet> wanted_;  ///< Absent: all.
+  std::function<void(Context&)> rename_;
   std::unique_ptr<RecordingFile> file_;
   StartedOnce started_;
   EventFrames kept_;

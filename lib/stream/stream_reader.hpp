@@ -30,6 +30,8 @@ class StreamReader {
   };
 
   void feed(std::span<const std::byte> bytes) { frames_.feed(bytes); }
+  /// As ColumnFrame.
+  void keep_only(const KindSet& kinds) noexcept { columns_.keep_only(kinds); }
   /// No more bytes come.
   void end() noexcept {
     ended_ = true;

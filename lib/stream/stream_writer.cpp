@@ -66,8 +66,7 @@ void StreamWriter::close_frame() {
   if (encoder_.empty()) return;
   ready_events_ += encoder_.events();
   payload_.clear();
-  // The charge twice: a reader may count somewhat more.
-  least_bytes_ = std::max(encoder_.things() / kThingsPerByte, 2 * charged_bytes_ / kMostGrowth) + 1;
+  least_bytes_ = encoder_.least_stored_bytes(charged_bytes_);
   charged_bytes_ = 0;
   encoder_.close(payload_, ClockUpdate::now());
   frames_.append(ready_, payload_, least_bytes_);

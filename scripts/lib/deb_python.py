@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the package tracer-python contains: the Python package and what its commands need in /opt/tracer, for Debian's own
-Python, the command tracer, and the unit of tracer notify."""
+Python, the command tracer, and the units of tracer notify and tracer lake ship."""
 import re
 import shutil
 import subprocess
-import tomllib
 
 import manual_pages
 import python_package
 from staged_files import ROOT, copy, filled, output_of, project_version, run
 
 DEBIANS = "/usr/bin/python3"
-# All that commands need, but for boto3 (aws), for one option of one command.
-EXTRAS = ("ui", "cost")
 PLACE = "opt/tracer/lib"
 
 
@@ -41,16 +38,17 @@ def stage(build, staged, date, like_dev, python=None):
     command.parent.mkdir(parents=True, exist_ok=True)
     command.write_text(filled("tracer.in", PYTHON=interpreter(python)))
     command.chmod(0o755)
-    copy(ROOT / "packaging/systemd/tracer-notify.service", staged / "lib/systemd/system/tracer-notify.service")
+    for unit in ("tracer-notify.service", "tracer-ship.service"):
+        copy(ROOT / "packaging/systemd" / unit, staged / "lib/systemd/system" / unit)
     page = staged / "usr/share/man/man1/tracer.1"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(manual_page(python or DEBIANS, modules, date), encoding="ascii")
 
 
 def install_extras(python, modules):
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    """No other files than those whose hashes are listed."""
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--only-binary", ":all:",
-        "--target", modules, "--constraint", ROOT / "packaging/python-versions.txt", *(each for name in EXTRAS for each in extras[name]))
+        "--target", modules, "--require-hashes", "--requirement", ROOT / "packaging/python-versions.txt")
     # Commands of others, which name the Python that pip ran under.
     shutil.rmtree(modules / "bin")
 

@@ -45,6 +45,45 @@ class Logged(support.TestCase):
         return result.stdout
 
 
+class SeveralRecordings(Logged):
+    """Two sessions, as of two hosts."""
+
+    def setUp(self):
+        super().setUp()
+        self.recordings = []
+        for name in ("first", "second"):
+            recording = self.record(f"task {name} sh -c 'sleep 0.1; exit 0'\n")
+            os.rename(recording, self.path(f"{name}.tracer"))
+            self.recordings.append(self.path(f"{name}.tracer"))
+
+    def test_lines_are_in_the_order_of_time_and_name_their_host(self):
+        host = os.uname().nodename
+        lines = self.log(*reversed(self.recordings)).splitlines()
+        self.assertTrue(all(line.startswith(f"{host}  ") for line in lines), lines)
+        of_recording = lines_of("\n".join(line.removeprefix(f"{host}  ") for line in lines))
+        self.assertEqual([what for name, verb, what in of_recording if verb == "started" and what == "task"], ["task", "task"])
+        samples = [name for name, verb, what in of_recording if verb == "started" and what == "task"]
+        self.assertEqual(samples, ["first", "second"])
+
+    def test_a_task_of_one_of_them(self):
+        lines = self.log(*self.recordings, "second")
+        self.assertIn("second", lines)
+        self.assertNotIn("first", lines)
+
+    def test_why_answers_from_the_one_that_has_it(self):
+        why = self.tracerd("why", *self.recordings, "second")
+        self.assertEqual(why.returncode, 0, why.stderr)
+        self.assertRegex(why.stdout, f"^on {os.uname().nodename}:\ntask second")
+        unknown = self.tracerd("why", *self.recordings, "third")
+        self.assertNotEqual(unknown.returncode, 0)
+        self.assertIn("has no task, run or process 'third'", unknown.stderr)
+        self.assertRegex(unknown.stderr, "first[^$]*second")
+
+    def test_several_are_not_followed(self):
+        refused = self.tracerd("log", "-f", *self.recordings)
+        self.assertIn("-f follows one recording", refused.stderr)
+
+
 class Truth(Logged):
     SCRIPT = """
         task fails sh -c 'exit 3'

@@ -109,7 +109,8 @@ class Series(unittest.TestCase):
         both = self.printed("report", *files, "retries.tracer")
         self.assertIn(f"({len(files)} files) on ", both)
         self.assertIn("retries.tracer on", both)
-        refused = self.printed("why", *files, "retries.tracer")
+        self.assertEqual(self.printed("why", *files, "retries.tracer").count("on node1:\n"), 2)
+        refused = self.printed("export", "--trace", "out.txt", *files, "retries.tracer")
         self.assertIn("of different sessions", refused)
 
     def readable(self):

@@ -20,8 +20,7 @@ except ImportError:
 
 import tracer
 from tracer import BillError, RecordingError, WhatIfError
-from tracer._data import VIEWS, connect, opened, query, recordings_of, table_of
-from tracer._data import __file__ as DATA
+from tracer._data import VIEWS, connect, opened, recordings_of, table_of, view_of
 from tracer._report import report_of_path
 from tracer._tables import NAMES
 from tracer.tune._observe import LEDGER
@@ -65,7 +64,7 @@ class Opened(unittest.TestCase):
             self.fail("it was opened")
 
     def view(self, name: str) -> list[dict[str, Any]]:
-        return table_of(self.connection, f"SELECT * FROM ({query(DATA, name, recorded='')}) ORDER BY ALL")
+        return table_of(self.connection, f"SELECT * FROM ({view_of(name, '')}) ORDER BY ALL")
 
     def test_the_last_row_counts(self) -> None:
         for table, key in (("tasks", "task_key"), ("runs", "run_key"), ("findings", "finding_key")):

@@ -14,13 +14,14 @@ RECORDING = str(ROOT / "tests/data/recordings/nextflow-24.tracer")
 # The packages of pyproject.toml's extras, and what only these bring.
 MAIN = """
 import os, sys
-for name in ("textual", "rich", "starlette", "uvicorn", "anyio", "duckdb", "boto3", "pandas", "polars", "pyarrow", "IPython"):
+for name in ("textual", "rich", "starlette", "uvicorn", "anyio", "duckdb", "boto3", "pandas", "polars", "pyarrow", "IPython",
+             "obstore", "deltalake"):
     sys.modules[name] = None
 os.isatty = lambda fd: True
 from tracer.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
-UI, COST = "pip install 'libtracer[ui]'", "pip install 'libtracer[cost]'"
+UI, COST, LAKE = (f"pip install 'libtracer[{extra}]'" for extra in ("ui", "cost", "lake"))
 # What each command needs to get as far as its extra. None: it needs none.
 COMMANDS = {
     "report": (["--text", RECORDING], None),
@@ -32,6 +33,7 @@ COMMANDS = {
     "sweep": ([RECORDING], COST),
     "top": ([RECORDING], UI),
     "ui": ([RECORDING], UI),
+    "lake": (["ship", "s3://lake/x"], LAKE),
     "notify": (["--on", "error", RECORDING, "--", "cat"], None),
 }
 

@@ -10,6 +10,7 @@ HEAVY = (
     "pandas", "polars", "pyarrow", "duckdb", "numpy", "rich", "textual", "IPython", "asyncio", "multiprocessing", "subprocess",
     "concurrent", "concurrent.futures", "threading", "logging", "inspect", "dataclasses", "json", "html", "tempfile",
     "typing_extensions", "tracer._core", "starlette", "uvicorn", "textual", "http.server",
+    "obstore", "deltalake",
 )
 
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,8 +21,12 @@
 #include <tracer/tier.hpp>
 
 #include "binders.hpp"
+#include "context.hpp"
 #include "events.hpp"
 #include "gil.hpp"
+#include "queue.hpp"
+#include "stream/output_file.hpp"
+#include "stream/run_copy.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;
@@ -86,6 +91,18 @@ void bind_recording(py::module_& module) {
            }),
            py::arg("fd"), py::arg("name"))
       .def("host", [](const HeldReader& reader) { return object_of(reader.host()); })
+      .def("number",
+           [](const HeldReader& held) {
+             return held.about([](const RecordingReader& reader) { return reader.number(); });
+           })
+      .def("owner_uid",
+           [](const HeldReader& held) {
+             return held.about([](const RecordingReader& reader) { return reader.owner_uid(); });
+           })
+      .def("closed_unix_ns",
+           [](const HeldReader& held) {
+             return held.about([](const RecordingReader& reader) { return reader.closed_unix_ns(); });
+           })
       .def(
           "read",
           [](HeldReader& reader, std::size_t most) {
@@ -97,6 +114,9 @@ void bind_recording(py::module_& module) {
             return objects_of(events);
           },
           py::arg("most"))
+      .def(
+          "keep_only", [](HeldReader& reader, const py::object& kinds) { reader.keep_only(kinds_of(kinds)); },
+          py::arg("kinds"))
       .def(
           "skip", [](HeldReader& reader, std::size_t most) { return reader.read(most).size(); }, py::arg("most"),
           py::call_guard<ReleasedGil>())
@@ -125,6 +145,33 @@ void bind_recording(py::module_& module) {
         return py::make_tuple(damage.skipped_bytes, damage.skipped_events, damage.missing_frames, damage.read_error,
                               damage.truncated);
       });
+  module.def(
+      "copy_run",
+      [](const py::list& files, const py::bytes& target, const std::vector<std::string>& run_keys,
+         const py::dict& names, bool is_over) {
+        internal::RunCopy copy{.run_keys = {}, .names = {}, .is_over = is_over};
+        for (const std::string& key : run_keys) copy.run_keys.insert(key_from(key).value());
+        for (const auto& [key, said] : names) {
+          const auto [context, run_key, task_key, owner_uid] =
+              py::cast<std::tuple<py::dict, std::string, std::string, std::optional<std::uint32_t>>>(said);
+          Context& known = copy.names[key_from(py::cast<std::string>(key)).value()];
+          known = context_of(context);
+          known.run_key = key_from(run_key);
+          known.task_key = key_from(task_key);
+          known.owner_uid = owner_uid;
+        }
+        const std::vector<std::filesystem::path> paths = paths_of(files);
+        const std::filesystem::path file = std::string(target);
+        internal::OutputFile out(file);
+        const ReleasedGil released;
+        internal::copy_run(
+            copy, [&paths] { return internal::series_of(internal::open_parts(paths)); },
+            [&out](std::span<const std::byte> bytes) {
+              out.write(bytes);
+              if (!out.good()) throw Error(*out.problem());
+            });
+      },
+      py::arg("files"), py::arg("target"), py::arg("run_keys"), py::arg("names"), py::arg("is_over"));
   module.def(
       "past",
       [](const std::optional<py::bytes>& socket, std::uint64_t since_unix_ns) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,9 +24,19 @@ class HeldReader {
     events.resize(reader_.read(events));
     return events;
   }
+  void keep_only(std::span<const EventKind> kinds) {
+    const std::lock_guard lock(mutex_);
+    reader_.keep_only(kinds);
+  }
   HostInfo host() const {
     const std::lock_guard lock(mutex_);
     return reader_.host();
+  }
+  /// The Unix time of what was read last, the number and the owner.
+  template <class Ask>
+  auto about(const Ask& ask) const {
+    const std::lock_guard lock(mutex_);
+    return ask(reader_);
   }
   RecordingDamage damage() const {
     const std::lock_guard lock(mutex_);

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._errors import (
         BillError as BillError, CallbackError as CallbackError, CommandError as CommandError, InternalError as InternalError,
         InvalidArgumentError as InvalidArgumentError, InvalidTypeError as InvalidTypeError, InventoryError as InventoryError,
-        MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
+        LakeError as LakeError, MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
         OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
         RulesError as RulesError, ServiceError as ServiceError, SessionClosedError as SessionClosedError,
         TracerError as TracerError,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         TaskFinish as TaskFinish, TaskLedger as TaskLedger, TaskStart as TaskStart, TaskSubmit as TaskSubmit,
         ToolSample as ToolSample,
     )
+    from .lake._ask import Lake as Lake, LakeTable as LakeTable, lake as lake
     from ._open import connect as connect, session as session
     from ._recording import Recording as Recording, past as past, read as read
     from ._report import (
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "_attach": "attach",
     "_check": "CheckItem CheckReport check check_engine_rules",
-    "_errors": "BillError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError InventoryError "
+    "_errors": "BillError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError InventoryError LakeError "
     "MissingPackageError NotPermittedError OutOfMemoryError Problem RecordingError RulesError ServiceError SessionClosedError TracerError "
     "UnsupportedKernelError WhatIfError",
     "_events": "AwaitedTask CgroupSample Connection ContainerFinish ContainerStart Context ContextChange ContextTotals "
@@ -72,6 +73,7 @@ _NAMES_IN = {
     "ProcessSample ProcessStart ProgramAccount Progress Provenance Requested RunFinish RunStart SessionEnd "
     "SnapshotEnd SyscallUse TaskFinish TaskLedger TaskStart TaskSubmit ToolSample",
     "_open": "connect session",
+    "lake._ask": "Lake LakeTable lake",
     "_recording": "Recording past read",
     "_report": "CgroupMemory Certificate CriticalPath Excused Failure Figure MissingFamily PathTask Pipeline Report ReportCost "
     "ReportNode ReportRow RequestedUse Series Survivor TimeShare Timeline Waste",

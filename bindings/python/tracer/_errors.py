@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = [
     "TracerError", "InvalidArgumentError", "NotPermittedError", "UnsupportedKernelError", "OutOfMemoryError",
     "RecordingError", "RulesError", "CommandError", "CallbackError", "ServiceError", "SessionClosedError", "InternalError",
-    "InvalidTypeError", "MissingPackageError", "BillError", "WhatIfError", "InventoryError", "Problem",
+    "InvalidTypeError", "MissingPackageError", "BillError", "WhatIfError", "InventoryError", "LakeError", "Problem",
 ]
 
 
@@ -123,6 +123,10 @@ class WhatIfError(TracerError, ValueError):
 
 class InventoryError(TracerError, ValueError):
     """An answer of a provider that can't be used as it is, or none (TRC137, TRC138)."""
+
+
+class LakeError(TracerError):
+    """A lake or an outbox that refuses, or does not answer (TRC150 to TRC155)."""
 
 
 class CommandError(TracerError):

@@ -28,9 +28,6 @@ class Recording(Source):
     """A file that `record=` or `tracerd run --record` has written, or the files that one session was cut into. It does
     not stay open: each table and each iteration reads it again, in bounded memory."""
 
-    owner_uid: int | None = None
-    """Of past(): whose it is; 0: it has what is nobody else's."""
-
     def __init__(
         self, path: _Path | int | list[_Path | int] | tuple[_Path | int, ...] | list[_Descriptor]
     ) -> None:
@@ -49,7 +46,12 @@ class Recording(Source):
         # The same files, whichever folder is the current one later.
         self._files = [] if self._descriptors else [_from_root(each) for each in self.paths]
         # Refused at once if it is none.
-        self._host = self.open_reader().host()
+        reader = self.open_reader()
+        self._host = reader.host()
+        self.owner_uid: int | None = reader.owner_uid()
+        """Whose events these are, where a service records by owner; 0: root's, and what is nobody else's. None: of all."""
+        self.number: int | None = reader.number()
+        """The number of the first file among all of its session, from 1. None: an earlier version has written it."""
 
     @property
     def path(self) -> str | bytes:
@@ -88,15 +90,15 @@ class Recording(Source):
 
     def __iter__(self) -> Iterator[Event]:
         """Its events, in their order. Damage is skipped: see damage."""
-        reader = self.open_reader()
-        while events := reader.read(_READ_AT_ONCE):
-            yield from events
+        return _events_of(self.open_reader())
 
     @checked_call
     def select(self, kinds: Collection[str]) -> Iterator[Event]:
         """Its events of these kinds, as in tracer.EVENT_KINDS."""
         wanted = _core.check_kinds(kinds if isinstance(kinds, str) else texts_of("kinds", kinds, '{"process_exit"}'))
-        return (event for event in self if event.kind in wanted)
+        reader = self.open_reader()
+        reader.keep_only(wanted)
+        return _events_of(reader)
 
 
 class _Descriptor:
@@ -112,6 +114,11 @@ class _Descriptor:
     def __del__(self) -> None:
         if hasattr(self, "fd"):
             os.close(self.fd)
+
+
+def _events_of(reader: _core.RecordingReader) -> Iterator[Event]:
+    while events := reader.read(_READ_AT_ONCE):
+        yield from events
 
 
 def _from_root(path: str | bytes) -> str | bytes:
@@ -146,9 +153,4 @@ def past(*, socket: _Path | None = None, since: float = 0.0) -> list[Recording]:
     groups: dict[tuple[int, str], list[_Descriptor]] = {}
     for fd, name, owner_uid, session_id in _core.past(named, max(0, round(since * 1e9))):
         groups.setdefault((owner_uid, session_id), []).append(_Descriptor(fd, name))
-    recordings = []
-    for (owner_uid, _), files in groups.items():
-        recording = Recording(files)
-        recording.owner_uid = owner_uid
-        recordings.append(recording)
-    return recordings
+    return [Recording(files) for files in groups.values()]

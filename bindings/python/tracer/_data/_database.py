@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from .._errors import MissingPackageError, Problem
@@ -15,19 +18,20 @@ __all__ = ["connect", "insert", "quoted", "table_of"]
 
 
 class _Database:
-    """A connection, and the folder for what memory can't hold, which no other user may enter and which goes with it."""
+    """A connection, and the folder for what memory can't hold, which no other user may enter and which goes with it, or with the process."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, long: bool) -> None:
         self._connection = connection
-        self._folder = tempfile.TemporaryDirectory(prefix="tracer-cost-")
-        connection.execute(f"SET temp_directory = {quoted(self._folder.name)}")
+        self._folder = None if long else tempfile.TemporaryDirectory(prefix="tracer-cost-")
+        connection.execute(f"SET temp_directory = {quoted(self._folder.name if self._folder else _folder_of_process(os.getpid()))}")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
 
     def close(self) -> None:
         self._connection.close()
-        self._folder.cleanup()
+        if self._folder:
+            self._folder.cleanup()
 
     def __enter__(self) -> _Database:
         return self
@@ -36,8 +40,16 @@ class _Database:
         self.close()
 
 
-def connect() -> Any:
-    """A database of its own, in UTC, that reads no network and no setting of the user; to be closed, such as by `with`."""
+@cache
+def _folder_of_process(pid: int) -> str:
+    folder = tempfile.mkdtemp(prefix="tracer-lake-")
+    atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == pid else None)
+    return folder
+
+
+def connect(long: bool = False) -> Any:
+    """A database of its own, in UTC, that reads no network and no setting of the user; to be closed, such as by `with`. `long`: it may
+    be left open, for results that are read later."""
     try:
         import duckdb
     except ImportError as error:
@@ -45,7 +57,7 @@ def connect() -> Any:
                                            "pip install 'libtracer[cost]'", "")]) from error
     connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})
     connection.execute("SET TimeZone = 'UTC'")
-    return _Database(connection)
+    return _Database(connection, long)
 
 
 def quoted(text: str) -> str:

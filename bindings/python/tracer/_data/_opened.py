@@ -17,7 +17,7 @@ from .._tables import NAMES
 from ._database import insert
 from ._queries import query
 
-__all__ = ["VIEWS", "opened", "register", "recordings_in", "recordings_of", "series_of"]
+__all__ = ["VIEWS", "opened", "register", "recordings_in", "recordings_of", "series_of", "view_of"]
 
 VIEWS = {"tasks_last": ("tasks",), "runs_last": ("runs",), "findings_last": ("findings",), "task_inputs": ("files",),
          "task_names": ("tasks_last", "programs"), "task_outer": ("tasks_last", "processes", "runs"), "bound_by": ()}
@@ -51,13 +51,18 @@ def opened(connection: Any, source: str | os.PathLike[str] | list[str] | Source,
                 _bounds(connection, source, prefix + name)
                 ends.callback(connection.execute, f"DROP TABLE {prefix}{name}")
             else:
-                connection.execute(f"CREATE TEMP VIEW {prefix}{name} AS {query(__file__, name, recorded=prefix)}")
+                connection.execute(f"CREATE TEMP VIEW {prefix}{name} AS {view_of(name, prefix)}")
                 ends.callback(connection.execute, f"DROP VIEW {prefix}{name}")
 
         connection.execute(f"CREATE OR REPLACE TEMP MACRO {prefix}us(ns) AS ((ns::HUGEINT + {source.host.wall_offset_ns}) // 1000)::BIGINT")
         for name in names:
             make(name)
         yield source
+
+
+def view_of(name: str, prefix: str, of: str = "", programs: str | None = None) -> str:
+    """The query of a canonical view. `of`: columns that belong to the keys of tasks and runs; `programs`: the table to name tools by."""
+    return query(__file__, name, recorded=prefix, of=of, programs=programs or f"{prefix}programs")
 
 
 def _bounds(connection: Any, source: Source, table: str) -> None:
@@ -84,8 +89,10 @@ def recordings_of(path: str, code: str) -> list[str]:
 
 
 def series_of(files: list[str]) -> list[list[str]]:
-    """The files of one session are one recording, at the place of the first. Raises RecordingError."""
-    sessions: dict[str, list[str]] = {}
+    """The files of one session, and of one owner of it, are one recording, at the place of the first. Raises RecordingError."""
+    sessions: dict[object, list[str]] = {}
     for file in files:
-        sessions.setdefault(len(files) > 1 and read(file).host.session_id or file, []).append(file)
+        recording = read(file) if len(files) > 1 else None
+        sessions.setdefault((recording.host.session_id, recording.owner_uid) if recording and recording.host.session_id else file,
+                            []).append(file)
     return list(sessions.values())

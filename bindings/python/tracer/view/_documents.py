@@ -199,6 +199,16 @@ def _of_service(socket: str | None, name: str | None) -> list[tuple[Recording | 
     return found
 
 
+def _of_files(folder: str) -> list[tuple[Recording | Service, str]]:
+    """Each session, by its host where there are several, such as in a folder of 'tracer lake fetch'."""
+    from .._data import recordings_in, series_of
+
+    found = [read([*files]) for files in series_of(recordings_in(folder))] or [read(folder)]
+    if len(found) == 1:
+        return [(found[0], os.path.basename(folder.rstrip("/")))]
+    return [(each, each.host.host_name) for each in found]
+
+
 def _name_of_past(recording: Recording) -> str:
     """When it began, and whose it is if it is another's."""
     first = next(iter(recording), None)
@@ -213,13 +223,13 @@ def _name_of_past(recording: Recording) -> str:
 
 
 def shown_of(given: list[str]) -> list[Shown]:
-    """Sockets of services, recordings, and folders that hold one; nothing: the service of this host."""
+    """Sockets of services, recordings, and folders that hold some; nothing: the service of this host."""
     found = [] if given else _of_service(None, "this host")
     for place in given:
         try:
             mode = os.stat(place).st_mode
         except OSError as error:
             raise InvalidArgumentError(f"there is no source {place}: {os.strerror(error.errno or 0)}",
-                                       "name a recording, a folder that holds one, or the socket of a service") from None
-        found += _of_service(place, None) if stat.S_ISSOCK(mode) else [(read(place), os.path.basename(place.rstrip("/")))]
+                                       "name a recording, a folder that holds some, or the socket of a service") from None
+        found += _of_service(place, None) if stat.S_ISSOCK(mode) else _of_files(place) if stat.S_ISDIR(mode) else [(read(place), os.path.basename(place))]
     return [Shown(number, source, name) for number, (source, name) in enumerate(found)]

@@ -31,7 +31,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     ui = commands.add_parser(
         "ui", help="show runs, steps and tasks in the browser, while they run and after",
-        description="Serves a page on this host's loopback: of the service, or of recordings, folders that hold one, and sockets of "
+        description="Serves a page on this host's loopback: of the service, or of recordings, folders that hold some, and sockets of "
         "services. It prints the address, whose token is needed once. docs/api.md has recipes for ssh, Jupyter and Open OnDemand.")
     ui.add_argument("sources", metavar="SOURCE", nargs="*", help="a recording, a folder, or a service's socket. Default: the service of this host")
     ui.add_argument("--export", metavar="FILE", help="write the page as one file that needs no server, and end")

@@ -1,3 +1,3 @@
 -- The last row of each run; rows without a key are all kept.
 SELECT * FROM {recorded}runs
-QUALIFY run_key IS NULL OR row_number() OVER (PARTITION BY run_key ORDER BY time_ns DESC) = 1
+QUALIFY run_key IS NULL OR row_number() OVER (PARTITION BY {of}run_key ORDER BY time_ns DESC) = 1

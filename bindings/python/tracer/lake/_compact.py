@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tracer lake compact`: from sealed parts to tables, each row once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .._errors import InvalidArgumentError, LakeError, TracerError
+from .._tables import _package
+from ._delta import append, make, replace
+from ._layout import RAW, USERS, Part, part_of
+from ._part import REFUSED_PART, gap_of, opened_part
+from ._rows import OF_OPTIONS, TABLES, rows_of, rows_of_damage, rows_of_gap, schema_of, stored
+from ._store import Store, open_store
+
+if TYPE_CHECKING:
+    import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+__all__ = ["Compaction", "compact", "run"]
+
+_MOST_BYTES = 128 << 20
+"""Of rows that are held before they are written."""
+_MOST_REFUSALS = 100
+_LEADS = "processes"
+"""It is written last: a table that does not know a series begins where this one is."""
+
+
+@dataclass
+class Compaction:
+    """What one has done."""
+
+    parts: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)
+    """Series -> why parts of it wait."""
+    problems: list[TracerError] = field(default_factory=list)
+
+
+def compact(lake: str, more: tuple[str, ...] = ()) -> Compaction:
+    """Brings all parts that lie there into the tables. `more`: of files, connections. Raises LakeError.
+
+    Any number of them may run at once, and each may be killed at any time."""
+    store, done, names = open_store(lake), Compaction(), (*TABLES, *more)
+    users = _users(store, done)
+    _write_users(lake, users)
+    series = _series_of(store)
+    refusals = 0
+    while True:
+        step = _Step(store, lake, names, users, done)
+        whole = step.fill(series)
+        if step.write():
+            if whole:
+                return done
+            refusals = 0
+            continue
+        refusals += 1
+        if refusals == _MOST_REFUSALS:
+            raise LakeError.of("TRC151", None, f"{refusals} times another has written tables of {lake} first", "run fewer compactions at once")
+        time.sleep(random.uniform(0, min(2.0, 0.05 * 2 ** min(refusals, 6))))
+
+
+def run(options: argparse.Namespace) -> tuple[str, int]:
+    """`tracer lake compact`. The status is 1 where something can't be taken."""
+    from ._retain import keep
+
+    for name in ("keep_raw", "keep_tables"):
+        if getattr(options, name) is not None and getattr(options, name) < 1:
+            raise InvalidArgumentError(f"--{name.replace('_', '-')} is a number of days, 1 or more", "")
+    more = tuple(name for name in OF_OPTIONS if getattr(options, name))
+    done = compact(options.lake, more)
+    gone = keep(options.lake, (*TABLES, *more), options.keep_raw, options.keep_tables)
+    lines = [f"{done.parts} parts: " + ", ".join(f"{count} {name}" for name, count in done.rows.items() if count)] if done.parts else []
+    lines += [f"{gone} raw objects are removed"] if gone else []
+    lines += [f"{series} waits: {why}" for series, why in done.waiting.items()]
+    lines += [str(problem) for problem in done.problems]
+    return "".join(f"{line}\n" for line in lines or ["nothing new"]), 1 if done.problems else 0
+
+
+class _Step:
+    """As many parts as fit in memory, decided by one look at each table, and written by the same look."""
+
+    def __init__(self, store: Store, lake: str, names: tuple[str, ...], users: Mapping[str, dict[str, str]], done: Compaction) -> None:
+        self._store, self._lake, self._names, self._users, self._done = store, lake, names, users, done
+        self._looked = {name: make(lake, name, schema_of(name)) for name in names}
+        self._rows: dict[str, list[pyarrow.Table]] = {name: [] for name in names}
+        self.marks: dict[str, dict[str, int]] = {}
+        self._bytes = self._parts = 0
+
+    def fill(self, series: Mapping[tuple[str, str, str, str], dict[int, dict[str, Part]]]) -> bool:
+        """False: there is more than fits."""
+        for of, parts in series.items():
+            name = app = "/".join(of)
+            lead = self._looked[_LEADS].transaction_version(app) or 0
+            if lead >= max(parts):
+                continue
+            marks = {each: lead if (number := table.transaction_version(app)) is None else number for each, table in self._looked.items()}
+            self._done.waiting.pop(name, None)
+            at = min(marks.values())
+            while self._bytes < _MOST_BYTES and at < max(parts):
+                try:
+                    at = self._take(app, parts, at, marks)
+                except LakeError as error:
+                    if not any(str(error) == str(other) for other in self._done.problems):
+                        self._done.problems.append(error)
+                    self._done.waiting[name] = f"part {at + 1} can't be taken"
+                    break
+                if -at in range(1, lead + 1):
+                    # It was in, and is removed from raw; a table of an option has begun again since.
+                    at = lead
+                elif at < 0:
+                    self._done.waiting[name] = f"part {-at} is not there"
+                    break
+            if self._bytes >= _MOST_BYTES:
+                return False
+        return True
+
+    def _take(self, app: str, parts: Mapping[int, dict[str, Part]], at: int, marks: Mapping[str, int]) -> int:
+        """The last part that is in now; negative: the one that is missing."""
+        part = parts.get(at + 1, {}).get("tracer")
+        if part is not None:
+            key = RAW + part.path
+            with opened_part(self._store, key, part) as (recording, last_unix_ns, damaged):
+                users = self._users.get(part.host, {})
+                taken = {name: rows_of(recording, name, part, last_unix_ns, users) for name in self._names if marks[name] <= at}
+            for name, rows in taken.items():
+                # Of a host, there is a row for each session, not for each part.
+                again = name == "hosts" and at > 0 and "gap" not in parts.get(at, {})
+                self._add(app, name, None if again else rows, at + 1)
+            if damaged and "losses" in taken:
+                self._add(app, "losses", rows_of_damage(damaged, part, last_unix_ns), at + 1)
+            self._parts += 1
+            return at + 1
+        for number in sorted(number for number, kinds in parts.items() if number > at and "gap" in kinds):
+            gap = gap_of(self._store, RAW + parts[number]["gap"].path, parts[number]["gap"])
+            if gap.first <= at + 1:
+                for name in self._names:
+                    if marks[name] < gap.last:
+                        self._add(app, name, rows_of_gap(gap, parts[number]["gap"]) if name == "losses" else None, gap.last)
+                return gap.last
+        return -(at + 1)
+
+    def _add(self, app: str, name: str, rows: pyarrow.Table | None, number: int) -> None:
+        if rows is not None:
+            self._rows[name].append(rows)
+            self._bytes += rows.nbytes
+        self.marks.setdefault(name, {})[app] = number
+
+    def write(self) -> bool:
+        """False: another was first somewhere; what is written stays."""
+        pyarrow = _package("pyarrow")
+
+        for name in sorted(self.marks, key=lambda each: each == _LEADS):
+            parts = self._rows.pop(name) or [schema_of(name).empty_table()]
+            rows = stored(pyarrow.concat_tables(parts, promote_options="default"))
+            if not append(self._looked[name], rows, self.marks[name]):
+                return False
+            self._done.rows[name] = self._done.rows.get(name, 0) + rows.num_rows
+        self._done.parts += self._parts
+        return True
+
+
+def _series_of(store: Store) -> dict[tuple[str, str, str, str], dict[int, dict[str, Part]]]:
+    """Series -> number -> kind -> part."""
+    found: dict[tuple[str, str, str, str], dict[int, dict[str, Part]]] = {}
+    for key, _ in store.list(RAW):
+        part = part_of(key[len(RAW):])
+        if part is not None:
+            found.setdefault(part.series, {}).setdefault(part.number, {})[part.kind] = part
+    return dict(sorted(found.items()))
+
+
+def _users(store: Store, done: Compaction) -> dict[str, dict[str, str]]:
+    """Host -> uid -> name."""
+    found = {}
+    for key, _ in store.list(USERS):
+        try:
+            said = json.loads(store.get(key))
+            if said["schema"] != 1 or not all(uid.isdecimal() and isinstance(name, str) for uid, name in said["users"].items()):
+                raise ValueError("it has no users")
+            found[key[len(USERS):].removesuffix(".json")] = dict(sorted(said["users"].items()))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            done.problems.append(LakeError.of(REFUSED_PART, None, f"{key} can't be read: {error}", "look who wrote it"))
+    return found
+
+
+def _write_users(lake: str, users: Mapping[str, Mapping[str, str]]) -> None:
+    """Those of now; the column `user` of a row is the name of then."""
+    pyarrow = _package("pyarrow")
+
+    rows = pyarrow.table({
+        "host_name": [host for host, names in users.items() for _ in names],
+        "uid": pyarrow.array([int(uid) for names in users.values() for uid in names], pyarrow.int64()),
+        "user": [name for names in users.values() for name in names.values()],
+    }, pyarrow.schema([("host_name", pyarrow.string()), ("uid", pyarrow.int64()), ("user", pyarrow.string())]))
+    table = make(lake, "users", rows.schema)
+    if not table.to_pyarrow_table().sort_by("host_name").equals(rows):
+        replace(table, rows, None)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tracer lake fetch: all recordings of a run in one folder, in which what each host saw of it is of one run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+from .._core import copy_run, format_bytes
+from .._errors import LakeError, RecordingError, TracerError
+from .._recording import read
+from ._index import hash_of
+from ._layout import RAW, Part
+from ._over_hosts import LakeRun, find_run
+from ._store import open_store
+
+if TYPE_CHECKING:
+    from .._events import Context
+    from ._store import Store
+
+__all__ = ["run"]
+
+_NAMES = ("pipeline", "run", "run_id", "engine", "step", "sample", "task", "attempt")
+
+
+def run(options: argparse.Namespace) -> tuple[str, int]:
+    """What to print, and the exit status."""
+    store, folder = open_store(options.lake), options.folder
+    found = find_run(store, options.run)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as own:
+            raw: dict[tuple[str, ...], list[str]] = {}
+            for part in found.parts:
+                if part.kind == "tracer":
+                    raw.setdefault(part.series, []).append(_get(store, found, part, own))
+            submitted = _submitted(raw)
+            files = []
+            for series, paths in raw.items():
+                made = os.path.join(own, "-".join((series[0], *series[2:])) + ".tracer")
+                copy_run([os.fsencode(path) for path in paths], os.fsencode(made), sorted(found.keys.get(series, ())),
+                         _names(paths, submitted), found.end_unix_ns is not None)
+                files.append(os.path.join(folder, os.path.basename(made)))
+                os.replace(made, files[-1])
+    except OSError as error:
+        if isinstance(error, TracerError):
+            raise
+        raise RecordingError.of("TRC114", error.errno, f"can't write to {folder}: {os.strerror(error.errno or 0)}",
+                                "name a folder that you may write to, on a disk with room") from None
+    size = sum(map(os.path.getsize, files))
+    return (f"{folder}: {len(files)} recording{'s' * (len(files) != 1)} of {len(found.hosts)} host{'s' * (len(found.hosts) != 1)}, "
+            f"{format_bytes(size)}\n  tracerd report {folder}\n"), 0
+
+
+def _get(store: Store, found: LakeRun, part: Part, folder: str) -> str:
+    path = os.path.join(folder, part.path.replace("/", "-"))
+    try:
+        store.get_to(RAW + part.path, path)
+    except KeyError:
+        raise LakeError.of("TRC154", None, f"{part.path} of run {found.name} is in the lake no more",
+                           "raw recordings are kept for some days; the tables have its tasks for longer: 'tracer lake sql'") from None
+    return path
+
+
+def _submitted(raw: dict[tuple[str, ...], list[str]]) -> dict[str, Context]:
+    """What engines have submitted, by the ids that they gave."""
+    found: dict[str, Context] = {}
+    event: Any
+    for paths in raw.values():
+        for event in read([*paths]).select({"task_submit"}):
+            if event.context and event.context.run_key and (task := hash_of(event)):
+                found[task] = event.context
+    return found
+
+
+def _names(paths: list[str], submitted: dict[str, Context]) -> dict[str, tuple[dict[str, object], str, str, int | None]]:
+    """By the keys that tasks have in a recording: what their engine's host says of them."""
+    names = {}
+    event: Any
+    for event in read([*paths]).select({"task_start", "task_finish"}):
+        if event.context and (known := submitted.get(hash_of(event) or "")) and known.task_key != event.context.task_key:
+            names[event.context.task_key] = _known(known)
+    return names
+
+
+def _known(context: Context) -> tuple[dict[str, object], str, str, int | None]:
+    names = {name: value for name in _NAMES if (value := getattr(context, name)) is not None}
+    return names, context.run_key or "", context.task_key or "", context.owner_uid
