@@ -1,8 +1,12 @@
 -- Tasks that are inside of another: a process of that one began it, or its run.
-SELECT t.task_key::VARCHAR AS task_key, any_value(coalesce(p.task_key, o.task_key)::VARCHAR) AS outer_key
-FROM {recorded}tasks_last AS t
-LEFT JOIN {recorded}processes AS l ON l.pid = t.pid AND l.start_ns = t.start_ns
-LEFT JOIN {recorded}processes AS p ON p.pid = l.parent_pid AND p.start_ns = l.parent_start_ns AND p.task_key <> t.task_key
-LEFT JOIN {recorded}runs AS r ON r.run_key = t.run_key
-LEFT JOIN {recorded}tasks_last AS o ON r."within"::VARCHAR = o.run_id::VARCHAR || '/' || o.task_id::VARCHAR AND o.task_key <> t.task_key
-WHERE coalesce(p.task_key, o.task_key) IS NOT NULL GROUP BY 1
+SELECT {of}task_key, any_value(outer_key) AS outer_key
+FROM (
+    SELECT {of}task_key, CASE WHEN by_process <> task_key THEN by_process ELSE by_run END AS outer_key
+    FROM (SELECT {of}task_key::VARCHAR AS task_key, pid, start_ns, run_key FROM {recorded}tasks_last)
+    LEFT JOIN (SELECT {of}pid, start_ns, parent_pid, parent_start_ns FROM {recorded}processes) USING ({of}pid, start_ns)
+    LEFT JOIN (SELECT {of}pid AS parent_pid, start_ns AS parent_start_ns, task_key::VARCHAR AS by_process FROM {recorded}processes)
+        USING ({of}parent_pid, parent_start_ns)
+    LEFT JOIN (SELECT {of}run_key, any_value("within"::VARCHAR) AS place FROM {recorded}runs GROUP BY ALL) USING ({of}run_key)
+    LEFT JOIN (SELECT {of}run_id::VARCHAR || '/' || task_id::VARCHAR AS place, task_key::VARCHAR AS by_run FROM {recorded}tasks_last)
+        USING ({of}place))
+WHERE outer_key <> task_key GROUP BY ALL
