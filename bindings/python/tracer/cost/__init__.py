@@ -113,6 +113,7 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
     tables of tasks and machines, which are UTC otherwise. Raises BillError, RecordingError, RulesError,
     InvalidArgumentError, MissingPackageError.
     """
+    from .._data import query
     from .._errors import InvalidArgumentError
     from . import _database, _rows, _tasks, _terms
     from ._bill import read_bills
@@ -149,7 +150,7 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
         if hosts is not None:
             _tasks.read_hosts(connection, os.fspath(hosts))
         count = _tasks.read_tasks(connection, [os.fspath(path) for path in tasks], notes)
-        _tasks.subtract_inner(connection)
+        connection.execute(query(__file__, "inner"))
         if timezone is None:
             _tasks.note_zones(connection, [os.fspath(path) for path in tasks], notes)
         scale, facts, lines, totals = _terms.MIN_SCALE, {}, 0, {}

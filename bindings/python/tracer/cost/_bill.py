@@ -29,8 +29,6 @@ _OF_DELIVERY = re.compile("invoic|lineitemid$|exporttime")
 class Bill:
     """What was read."""
 
-    files: list[str] = field(default_factory=list)
-    formats: list[str] = field(default_factory=list)
     lines: int = 0
     scale: int = 0
     """Decimal places of the finest amount."""
@@ -66,8 +64,6 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str,
             continue
         selects.append((number, path, found.select(columns), columns))
         shapes.add((path.lower().endswith(".csv") or path.lower().endswith(".csv.gz"), *sorted(map(key_of, columns.types))))
-        bill.files.append(path)
-        bill.formats.append(found.name)
         if path.lower().endswith(".csv") and not _ends_with_line(path):
             bill.notes.append(f"{path} does not end with the end of a line: it may be cut")
     if problems:
@@ -173,8 +169,15 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
                           "name one delivery of each billing period; or choose: --repeated once, all, newest")
         connection.execute("DELETE FROM read USING repeats WHERE read.file = repeats.file AND read.row = repeats.row")
     if len(paths) > 1:
+        # A month that was delivered again has other ids and invoices, and may be written in another way.
         connection.execute(find)
-        _check_deliveries(connection, paths, repeated, bill)
+        for one, other, lines in connection.execute("SELECT file, other, count(*) FROM deliveries GROUP BY ALL ORDER BY ALL LIMIT 1").fetchall():
+            what = f"{paths[max(one, other)]} and {paths[min(one, other)]} seem to be deliveries of one month: {lines} lines are alike in all " \
+                "but ids and invoices"
+            if repeated != "all":
+                raise problem("TRC131", f"{what}: they would be counted twice", "name the files of one delivery of each month; or choose: "
+                              "--repeated newest, with those of the newest last, or all")
+            bill.notes.append(f"{what}, and were counted twice")
     if count:
         bill.notes.append(f"{count} lines came twice and were counted {'twice' if repeated == 'all' else 'once'}")
     if "whole" in names:
@@ -182,19 +185,6 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
                                   "try_cast(split_used AS DOUBLE)) <> 0 GROUP BY file, whole) WHERE n > 1").fetchone()[0]
         if same:
             bill.notes.append(f"{same} lines are like another of their file in all columns: they have no id, and count")
-
-
-def _check_deliveries(connection: Any, paths: Sequence[str], repeated: str, bill: Bill) -> None:
-    """A month that was delivered again has other ids and invoices, and may be written in another way."""
-    found = connection.execute("SELECT file, other, count(*) FROM deliveries GROUP BY ALL ORDER BY ALL LIMIT 1").fetchone()
-    if not found:
-        return
-    first, last = paths[min(found[:2])], paths[max(found[:2])]
-    what = f"{last} and {first} seem to be deliveries of one month: {found[2]} lines are alike in all but ids and invoices"
-    if repeated != "all":
-        raise problem("TRC131", f"{what}: they would be counted twice",
-                      "name the files of one delivery of each month; or choose: --repeated newest, with those of the newest last, or all")
-    bill.notes.append(f"{what}, and were counted twice")
 
 
 def _content_of(columns: Columns) -> str:

@@ -12,7 +12,7 @@ from .._errors import InvalidArgumentError
 from ._database import columns_of, problem, read_error, source_of
 from ._formats import text_of
 
-__all__ = ["create", "note_zones", "read_hosts", "read_tasks", "recordings_in", "subtract_inner"]
+__all__ = ["create", "note_zones", "read_hosts", "read_tasks", "recordings_in"]
 
 # Canonical column -> names that tables give it, the first that is there counts. Compared without case and separators.
 _ALIASES = {
@@ -95,13 +95,6 @@ def _join_twins(connection: Any, notes: list[str]) -> None:
     joined = connection.execute(query(__file__, "twins", both=both)).fetchall()[0][0]
     if joined:
         notes.append(f"{joined} tasks of recordings took their requests from a table with the same hash")
-
-
-def subtract_inner(connection: Any) -> None:
-    """What a task held or used includes the tasks inside of it. Here, what is left beside them."""
-    left = ", ".join(f"{name} = greatest(tasks.{name} - i.{of}, 0)" for name, of in (("cpus", "cpus"), ("used_cpus", "cpus"), ("memory_gib", "gib"),
-                                                                               ("used_gib", "gib")))
-    connection.execute(query(__file__, "inner", left=left))
 
 
 def _place(connection: Any) -> None:

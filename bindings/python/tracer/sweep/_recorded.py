@@ -24,15 +24,13 @@ class Recorded:
         """Likewise, of which samples of GPUs were not."""
         self._living: dict[str, list[str]] = {}
         """Likewise, of which requests of living tasks were not."""
-        self._polled: dict[str, list[str]] = {}
-        """Likewise, of which what living tasks began was not."""
         connection.execute(query(__file__, "tables"))
 
     def read(self, path: str, notes: list[str]) -> None:
         with opened(self.connection, path, "host_samples", "findings_last", "tasks", "runs") as recording:
             host = recording.host
             machine = host.boot_id or host.host_name or path
-            for unread in (self._files, self._living, self._gpus, self._polled):
+            for unread in (self._files, self._living, self._gpus):
                 unread.setdefault(machine, []).append(path)
             self.connection.execute(query(__file__, "recording", machine=quoted(machine), host_name=quoted(host.host_name),
                                           booted=host.wall_offset_ns // 1000))
@@ -52,9 +50,9 @@ class Recorded:
                     requested_millicpus / 1000 AS cpus, requested_memory_bytes FROM recorded_events WHERE kind = 'task_start'""")
 
     def pollers_of(self, machine: str, until: int, least: int, fresh: int) -> list[tuple[Any, ...]]:
-        """Tasks that only sleep, as rows of stalls. Reads the recordings again."""
+        """Tasks that only sleep, as rows of stalls. Reads the recordings again, before outside_of()."""
         rows = []
-        for path in self._polled.pop(machine, []):
+        for path in self._files.get(machine, []):
             with opened(self.connection, path, "events", "samples", "processes", "tasks"):
                 rows += self.connection.execute(query(__file__, "pollers", until=until, least=least, fresh=fresh)).fetchall()
         return rows
