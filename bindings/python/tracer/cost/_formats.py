@@ -59,7 +59,6 @@ def text_of(value: str) -> str:
 class Format:
     """A kind of bill."""
 
-    name: str
     title: str
     required: tuple[str, ...]
     """Columns that no total is possible without, as the provider writes them."""
@@ -67,7 +66,6 @@ class Format:
     """Columns by which the format is known; the one with most of them wins."""
     select: Callable[[Columns], dict[str, str]]
     """Canonical column -> SQL, all texts."""
-    money: tuple[str, ...] = ("billed", "effective", "list", "split_used", "split_unused", "unused", "fee_used")
     bases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Basis -> columns of which one must be there."""
 
@@ -296,16 +294,16 @@ def _gcp_system(c: Columns, name: str) -> str:
 
 
 FORMATS = (
-    Format("cur", "AWS Cost and Usage Report",
+    Format("AWS Cost and Usage Report",
            ("line_item_usage_start_date", "line_item_usage_end_date", "line_item_line_item_type", "line_item_unblended_cost"),
            ("lineitemusagestartdate", "lineitemlineitemtype", "lineitemunblendedcost", "lineitemproductcode",
             "lineitemresourceid"), _cur, bases={"list": ("pricing_public_on_demand_cost", "split_line_item_public_on_demand_split_cost")}),
-    Format("focus", "FOCUS",
+    Format("FOCUS",
            ("ChargePeriodStart", "ChargePeriodEnd", "ChargeCategory", "BilledCost", "EffectiveCost", "BillingCurrency",
             "ResourceId"),
            ("chargeperiodstart", "chargecategory", "billedcost", "effectivecost", "billingcurrency", "servicecategory"),
            _focus, bases={"list": ("ListCost",)}),
-    Format("gcp", "Google Cloud detailed usage cost export",
+    Format("Google Cloud detailed usage cost export",
            ("usage_start_time", "usage_end_time", "cost", "currency", "credits"),
            ("usagestarttime", "usageendtime", "billingaccountid", "cost", "currency", "costtype", "exporttime"), _gcp,
            bases={"list": ("cost_at_list",)}),
