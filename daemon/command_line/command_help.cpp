@@ -330,6 +330,7 @@ std::unique_ptr<CLI::App> make_app() {
   add(exports, "--benchmark", "FOLDER", "Write a file for each task in Snakemake's format");
   add_files(exports, "FILE", "The recording, its files or their folder");
   CLI::App& explain = *app->add_subcommand("explain", kExplainDescription);
+  add_flag(explain, "-v,--verbose", "Print each rule's condition, too");
   add_rules_options(explain);
   add(explain, "PID", "", "The process");
   CLI::App& serve = *app->add_subcommand("serve", kServeDescription);

@@ -251,6 +251,7 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.read_engine_notes = !has_flag(app, "--no-engine-notes");
   options.hash_paths = has_flag(app, "--hash-paths");
   options.explain = has_flag(app, "--explain");
+  options.verbose = has_flag(app, "--verbose");
   options.rules = value_of(app, "--rules");
   options.as_json = json_is_flag && has_flag(app, "--json");
   options.task = value_of(app, "--name");
@@ -345,6 +346,10 @@ std::vector<std::string> options_of(const CLI::App& sub) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && sub != nullptr) {
     const std::vector<std::string> extras = sub->remaining();
     const std::string word = extras.empty() ? "" : extras.front();
+    if (topic == "report" && (word.starts_with("-o") || word.starts_with("--output")))
+      wrong(fmt::format(
+                "unknown option {}: tracerd report writes to standard output: tracerd report --html FILE > PAGE", word),
+            topic);
     wrong(word.starts_with('-') ? fmt::format("unknown option {}{}", word, did_you_mean(word, options_of(*sub)))
                                 : fmt::format("unexpected word '{}'", word),
           topic);

@@ -70,6 +70,7 @@ struct Options {
   bool read_engine_notes = true;
   bool hash_paths = false;
   bool explain = false;                  ///< Of dump: reasons instead of events.
+  bool verbose = false;                  ///< Of explain.
   std::optional<std::string> trace;      ///< Files of the tasks that ended.
   std::optional<std::string> benchmark;  ///< A folder.
   std::optional<std::string> report;     ///< A file, written at the end: JSON or a page.

@@ -18,6 +18,7 @@
 #include <tracer/error.hpp>
 #include <tracer/report.hpp>
 
+#include "base/quantities.hpp"
 #include "commands/commands.hpp"
 #include "history/owner.hpp"
 #include "process/own_memory.hpp"
@@ -27,6 +28,7 @@
 #include "show/printable.hpp"
 #include "show/report_text.hpp"
 #include "show/screen.hpp"
+#include "terminal/color.hpp"
 #include "terminal/messages.hpp"
 #include "terminal/say.hpp"
 
@@ -213,6 +215,10 @@ void Capture::add_sinks(const Options& options, const Outputs& outputs) {
 }
 
 void Capture::on_event(const tracer::Event& event) {
+  if (first_ns_ == 0) first_ns_ = event.time_ns();
+  // What was missed before is no end.
+  if (const auto* loss = event.get_if<tracer::Loss>(); loss != nullptr && stops_ && loss->cause == "service_gap")
+    service_gone_ns_ = loss->first_ns;
   if (command_ && !command_->saw(event)) return;
   if (detailed_) {
     detailed_->add(event);
@@ -273,10 +279,11 @@ std::string Capture::missing_in_outputs() {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const std::string name = printable(outputs_[i].name);
     if (const std::uint64_t dropped = outputs_[i].sink.dropped(); dropped != 0)
-      text += fmt::format("tracerd: {}: {} events are missing, because it could not be written fast enough\n", name,
-                          dropped);
+      text += fmt::format("tracerd: {}: {} missing, because it could not be written fast enough\n", name,
+                          tracer::internal::format_count(dropped, "event is", "events are"));
     if (const std::uint64_t removed = rotation_ ? rotation_->removed(i) : 0; removed != 0)
-      text += fmt::format("tracerd: {}: the oldest {} files were removed because of --rotate\n", name, removed);
+      text += fmt::format("tracerd: {}: the oldest {} removed because of --rotate\n", name,
+                          tracer::internal::format_count(removed, "file was", "files were"));
   }
   return text;
 }
@@ -328,8 +335,8 @@ std::string Capture::write_trace() {
   if (!trace_) return {};
   const std::string problem = write_late(*trace_, tasks_.trace(session_.host().wall_offset_ns));
   if (!problem.empty() || tasks_.left_out() == 0) return problem;
-  return fmt::format("tracerd: {}: {} more tasks have no line, because there are too many\n", printable(trace_->name),
-                     tasks_.left_out());
+  return fmt::format("tracerd: {}: {} no line, because there are too many\n", printable(trace_->name),
+                     tracer::internal::format_count(tasks_.left_out(), "more task has", "more tasks have"));
 }
 
 std::string Capture::report_document(const std::string& title, const tracer::Report& report) const {
@@ -362,6 +369,7 @@ std::string Capture::write_report(const std::string& document) {
 }
 
 void Capture::finish(const std::string& title, Signals& signals) {
+  stops_ = true;
   session_.stop();
   live_.clear();
   std::string text = new_problems(true) + moved_files() + missing_in_outputs() + write_trace();
@@ -379,7 +387,10 @@ void Capture::finish(const std::string& title, Signals& signals) {
       report.cost.cpu_share = static_cast<double>(cpu_ns) / static_cast<double>(elapsed.count());
   }
   if (report_) text += write_report(report_document(title, report));
-  text += format_report(title, report, by_, terminal_columns(STDERR_FILENO));
+  if (service_gone_ns_)
+    text += fmt::format("tracerd: the service ended: nothing that ran after the first {} was seen\n",
+                        tracer::internal::format_duration(*service_gone_ns_ - std::min(*service_gone_ns_, first_ns_)));
+  text += colored(STDERR_FILENO, format_report(title, report, by_, terminal_columns(STDERR_FILENO)));
   write_messages(text, [&signals] { return !signals.end_is_asked_for(); });
 }
 

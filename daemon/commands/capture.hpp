@@ -109,6 +109,9 @@ class Capture {
   std::shared_ptr<Rotation> report_keeper_;
   ChosenPrice price_;
   TaskFiles tasks_;
+  std::uint64_t first_ns_ = 0;  ///< Of the first event that has a time.
+  bool stops_ = false;
+  std::optional<std::uint64_t> service_gone_ns_ = {};  ///< When its last event was, if it ended before the session.
   tracer::Subscription subscription_;
   const std::optional<By> by_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

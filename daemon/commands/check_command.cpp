@@ -178,8 +178,10 @@ void print_text(const tracer::CheckReport& report) {
   fmt::print("\n{}\n", report.usable() ? "tracing works here"
                        : works_by_copy(report)
                            ? "tracing works here by the copy with rights, for this user's own processes"
-                       : works_by_service(report) ? "tracing works here by the service, for this user's own processes"
-                                                  : "tracing does not work here: items marked MISSING are required");
+                       : works_by_service(report)
+                           ? "tracing works here by the service, for this user's own processes"
+                           : "exact tracing does not work here: items marked MISSING are required;\n"
+                             "where the kernel refuses it, tracerd run uses /proc: its figures are lower bounds");
   const bool as_root = ::geteuid() == 0;
   if (as_root ? std::getenv("SUDO_UID") == nullptr : works(report)) return;
   if (tracer::internal::in_user_namespace()) return;

@@ -36,7 +36,7 @@ class Explained {
     const auto reasons = tracer::explain(contexts, engine_rules);
     for (std::size_t i = 0; i < order_.size(); ++i) {
       print_line(subject_of(*order_[i]) + ", and others");
-      const std::string text = explanation_of(reasons[i]);
+      const std::string text = explanation_of(reasons[i], true);
       print_line(text.substr(0, text.size() - 1));
     }
   }

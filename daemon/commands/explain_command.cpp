@@ -28,7 +28,7 @@ int explain_command(const Options& options) {
       tracer::resolve_process(*options.pid, {.engine_rules = rules,
                                              .secret_rules = options.secret_rules.value_or(""),
                                              .read_engine_notes = options.read_engine_notes});
-  fmt::print("{}\n{}{}", subject_of(process), explanation_of(tracer::explain(*process.context, rules)),
+  fmt::print("{}\n{}{}", subject_of(process), explanation_of(tracer::explain(*process.context, rules), options.verbose),
              missing_attempt(*process.context));
   return 0;
 }

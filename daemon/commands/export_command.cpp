@@ -14,6 +14,7 @@
 #include <tracer/recording.hpp>
 #include <tracer/run.hpp>
 
+#include "base/quantities.hpp"
 #include "commands/commands.hpp"
 #include "files/task_files.hpp"
 #include "process/privileges.hpp"
@@ -78,8 +79,8 @@ int export_command(const Options& options) {
   while (const auto event = reader.next()) tasks.add(*event);
   if (tasks.empty()) say("tracerd: {}: no task ended in it\n", printable(options.files.front()));
   if (tasks.left_out() != 0)
-    say("tracerd: {}: {} more tasks have no file, because there are too many\n", printable(options.files.front()),
-        tasks.left_out());
+    say("tracerd: {}: {} no file, because there are too many\n", printable(options.files.front()),
+        tracer::internal::format_count(tasks.left_out(), "more task has", "more tasks have"));
   if (options.trace) write_file(*options.trace, tasks.trace(reader.host().wall_offset_ns));
   if (options.benchmark) {
     go_to_folder(*options.benchmark);

@@ -19,6 +19,7 @@
 #include "show/page.hpp"
 #include "show/report_text.hpp"
 #include "show/screen.hpp"
+#include "terminal/color.hpp"
 #include "terminal/say.hpp"
 
 namespace tracerd {
@@ -91,9 +92,10 @@ int report_command(const Options& options) {
   } else {
     tracer::Report report = sum_of(recordings);
     say("{}", set_price(report, chosen));
-    text = options.as_json
-               ? to_json(report) + '\n'
-               : format_report(title_of(recordings), report, options.by, terminal_columns(STDOUT_FILENO)).substr(1);
+    text = options.as_json ? to_json(report) + '\n'
+                           : colored(STDOUT_FILENO, format_report(title_of(recordings), report, options.by,
+                                                                  terminal_columns(STDOUT_FILENO)))
+                                 .substr(1);
   }
   report_damage(recordings);
   write_text(STDOUT_FILENO, text, "standard output", [] { return true; });

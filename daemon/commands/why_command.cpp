@@ -18,6 +18,7 @@
 #include "show/printable.hpp"
 #include "show/screen.hpp"
 #include "show/why_text.hpp"
+#include "terminal/color.hpp"
 #include "terminal/say.hpp"
 
 namespace tracerd {
@@ -44,16 +45,20 @@ std::vector<Subject> all_of(const Subjects& subjects) {
 }
 
 /// Several processes that had one pid, one after the other, are all shown.
-bool is_ambiguous(const std::vector<Subject>& found) { return found.size() > 1 && found.front().scope != nullptr; }
+bool is_ambiguous(const std::vector<Subject>& found) {
+  return found.size() > 1 &&
+         (found.front().scope != nullptr || found.front().process->process->pid != found.back().process->process->pid);
+}
 
 int refuse_several(const std::vector<Subject>& found, const std::string& asked) {
-  say("tracerd: '{}' may be one of these: ask by the first word of its line\n{}",
-      tracer::internal::printable(asked, kMostAskedWidth), list_of_subjects(found));
+  say("tracerd: '{}' is ambiguous; use one of these keys:\n{}", tracer::internal::printable(asked, kMostAskedWidth),
+      list_of_subjects(found));
   return kAmbiguousSubject;
 }
 
 int refuse_unknown(const std::vector<Subject>& all, const std::string& asked) {
-  say("tracerd: the recording has no task, run or process '{}'\n", tracer::internal::printable(asked, kMostAskedWidth));
+  say("tracerd: the recording has no task, run, process or tool '{}'\n",
+      tracer::internal::printable(asked, kMostAskedWidth));
   if (!all.empty()) say("it has:\n{}", list_of_subjects(all));
   return kUnknownSubject;
 }
@@ -96,7 +101,8 @@ int why_command(const Options& options) {
       for (const Subject& each : all_of(*subjects)) there.push_back(each);
     return refuse_unknown(there, asked);
   }
-  write_text(STDOUT_FILENO, text, "standard output", [] { return true; });
+  write_text(STDOUT_FILENO, options.as_json ? text : colored(STDOUT_FILENO, text), "standard output",
+             [] { return true; });
   return 0;
 }
 

@@ -60,7 +60,7 @@ std::string without_ids(std::string_view name) {
 std::string shown_name(const ReportNode& node) {
   if (node.level != SummaryLevel::kRun) return node.row.name;
   const std::string name = without_ids(node.row.name);
-  return name.empty() ? node.row.task.engine.value_or("run") : name;
+  return name.empty() ? node.row.task.engine.value_or("this run") : name;
 }
 
 /// A node that may get a row, with those below it.

@@ -5,8 +5,6 @@
 #include <utility>
 
 namespace tracer::internal {
-namespace {
-
 std::string nearest_above(const std::string& a, const std::string& b) {
   const auto ends = [](const std::string& path, std::size_t at) { return at == path.size() || path[at] == '/'; };
   const auto [at_a, at_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
@@ -14,8 +12,6 @@ std::string nearest_above(const std::string& a, const std::string& b) {
   while (!ends(a, end) || !ends(b, end)) --end;
   return a.substr(0, end);
 }
-
-}  // namespace
 
 void RunFolder::add(const Event& event) {
   // What becomes known of a run later gives it another key.

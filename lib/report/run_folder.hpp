@@ -10,6 +10,9 @@
 
 namespace tracer::internal {
 
+/// The deepest folder that two absolute paths are in; empty: the root.
+std::string nearest_above(const std::string& a, const std::string& b);
+
 /// The folder that all runs of some recordings were started in, or the nearest one above these. Bounded.
 class RunFolder {
  public:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/number.hpp"
+#include "base/tool_name.hpp"
 #include "report/asked_work.hpp"
 #include "report/bound_by.hpp"
 #include "report/sums/first_known.hpp"
@@ -54,16 +55,18 @@ bool has_more_cpu_time(const SubjectProcess& a, const SubjectProcess& b) {
   return a.cpu_ns.value_or(0) > b.cpu_ns.value_or(0);
 }
 
-std::uint64_t life_ns(const SubjectProcess& process) {
-  return process.end_ns - std::min(process.begin_ns, process.end_ns);
-}
-
 /// In order, and no more than so many.
 template <class IsBefore>
 void keep(std::vector<SubjectProcess>& list, const SubjectProcess& process, std::size_t most,
           const IsBefore& is_before) {
   list.insert(std::upper_bound(list.begin(), list.end(), process, is_before), process);
   if (list.size() > most) list.pop_back();
+}
+
+/// "samtools" is "samtools sort", too.
+bool is_of_tool(const SubjectProcess& process, const std::string& asked) {
+  const std::string tool = known_tool(*process.process->program).value_or("");
+  return tool == asked || tool.starts_with(asked + ' ');
 }
 
 std::uint64_t overlap_ns(std::uint64_t a_begin, std::uint64_t a_end, std::uint64_t b_begin, std::uint64_t b_end) {
@@ -98,7 +101,7 @@ std::optional<std::string> disk_wait_device_of(const Subject& subject) {
 
 std::string name_of_scope(const SubjectScope& scope) { return name_of_scope(*scope.context, scope.is_run); }
 
-Subjects::Subjects(std::string_view asked) : pid_(pid_in(asked)) {
+Subjects::Subjects(std::string_view asked) : asked_(asked), pid_(pid_in(asked)) {
   book_.when_gone([this](ScopeId id, ScopeId into) { gone(id, into); });
 }
 
@@ -135,6 +138,7 @@ SubjectScope* Subjects::scope(const std::shared_ptr<const Context>& context, boo
 
 void Subjects::add_process(const SubjectProcess& process) {
   if (process.process->pid == pid_ && of_pid_.size() < kMostOfPid) of_pid_.push_back(process);
+  if (!asked_.empty() && is_of_tool(process, asked_)) keep(of_tool_, process, kMostOfTool, has_more_cpu_time);
   for (const bool is_run : {false, true}) {
     SubjectScope* const in = scope(process.process->context, is_run, process.end_ns);
     if (in == nullptr) continue;
@@ -196,6 +200,7 @@ void Subjects::add(const Event& event) {
   paths_.add(event);
   if (change != nullptr) return saw(*change);
   if (const auto* finding = event.get_if<Finding>()) return findings_.add(*finding);
+  if (const auto* end = event.get_if<SessionEnd>()) is_polled_ |= end->missed_at_most.has_value();
   if (const auto* exit = event.get_if<ProcessExit>()) return saw(*exit);
   if (const auto* sample = event.get_if<ProcessSample>()) {
     living_.insert_or_assign(sample->process->pid, process_of(*sample));
@@ -261,6 +266,8 @@ std::vector<Subject> Subjects::find(std::string_view asked) const {
     return a.scope->is_run != b.scope->is_run ? a.scope->is_run : a.scope->begin_ns < b.scope->begin_ns;
   });
   for (const SubjectProcess& each : of_pid_) found.push_back({nullptr, &each});
+  if (found.empty())
+    for (const SubjectProcess& each : of_tool_) found.push_back({nullptr, &each});
   return found;
 }
 

@@ -2,6 +2,7 @@
 /// What a recording knows of each run and task, and of processes by their pid: for questions about one of them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -82,6 +83,10 @@ struct BusyWhile {
   std::uint64_t other_bytes = 0;
 };
 
+inline std::uint64_t life_ns(const SubjectProcess& process) {
+  return process.end_ns - std::min(process.begin_ns, process.end_ns);
+}
+
 /// What a name may mean: one of the two.
 struct Subject {
   const SubjectScope* scope = nullptr;
@@ -94,6 +99,7 @@ class Subjects {
   static constexpr std::size_t kMostScopes = 100'000;
   static constexpr std::size_t kMostDeviceSamples = 200'000;
   static constexpr std::size_t kMostOfPid = 64;
+  static constexpr std::size_t kMostOfTool = 12;
 
   /// `asked`: what the question is about, by which processes are kept.
   explicit Subjects(std::string_view asked);
@@ -103,7 +109,7 @@ class Subjects {
   void finish();
 
   /// All that a name, id, key or pid may mean; several: it does not say enough. A part of a name counts where nothing
-  /// is called so.
+  /// is called so, and then a tool: the processes of it, of which those with most CPU time are kept.
   std::vector<Subject> find(std::string_view asked) const;
   /// What there is to ask for, the slowest first: tasks that count.
   std::vector<const SubjectScope*> tasks() const;
@@ -124,6 +130,8 @@ class Subjects {
   std::uint64_t first_ns() const noexcept { return first_ns_; }
   std::uint64_t last_ns() const noexcept { return last_ns_; }
   std::uint64_t left_out() const noexcept { return left_out_; }
+  /// It was recorded without rights, from /proc.
+  bool is_polled() const noexcept { return is_polled_; }
 
  private:
   struct DeviceUse {
@@ -145,11 +153,13 @@ class Subjects {
   const SubjectScope* scope_by(ScopeId id) const;
   void settle(SubjectScope& scope) const;
 
+  std::string asked_;
   std::optional<std::uint32_t> pid_;
   Book book_{std::make_shared<Accounts>(), {}, Book::kMostBytesOfRecording, Book::kMostBytesOfRecording};
   std::unordered_map<ScopeId, SubjectScope> scopes_;
   std::map<std::uint32_t, SubjectProcess> living_;                    ///< By pid, as sampled last.
   std::vector<SubjectProcess> of_pid_;                                ///< Those that had it, one after the other.
+  std::vector<SubjectProcess> of_tool_;                               ///< Most CPU first.
   std::unordered_map<ScopeId, std::vector<FailedProcess>> failures_;  ///< Of finished scopes.
   std::vector<DeviceUse> devices_;
   RunPaths paths_{book_};
@@ -157,6 +167,7 @@ class Subjects {
   std::uint64_t first_ns_ = 0;
   std::uint64_t last_ns_ = 0;
   std::uint64_t left_out_ = 0;  ///< Runs and tasks.
+  bool is_polled_ = false;
 };
 
 /// The figures of one as a row of a report: its time, and what bounds it.

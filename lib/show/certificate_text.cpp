@@ -77,8 +77,10 @@ std::vector<std::string> unknown_of(const Report& report) {
 std::string seen_text(const Completeness& certificate) {
   std::string text;
   if (certificate.missed_at_most) {
-    text = fmt::format("polled; at most {} missed, and sums are lower bounds",
-                       format_count(*certificate.missed_at_most, "process was", "processes were"));
+    text = fmt::format("polled; {} missed, and sums are lower bounds",
+                       *certificate.missed_at_most == 0
+                           ? "no process was"
+                           : "at most " + format_count(*certificate.missed_at_most, "process was", "processes were"));
   } else {
     text = certificate.ended
                ? fmt::format("{} of {} ended processes seen", certificate.exits_seen, *certificate.ended)
@@ -94,7 +96,8 @@ std::string seen_text(const Completeness& certificate) {
 std::vector<std::string> lines_of(const RecordingDamage& damage) {
   std::vector<std::string> lines;
   if (damage.skipped_bytes != 0)
-    lines.push_back(fmt::format("{} bytes are damaged or cut off; everything else was read", damage.skipped_bytes));
+    lines.push_back(fmt::format("{} damaged or cut off; everything else was read",
+                                format_count(damage.skipped_bytes, "byte is", "bytes are")));
   if (damage.skipped_events != 0)
     lines.push_back(
         fmt::format("{} left out: of kinds that only a newer libtracer knows, or larger than their bytes may hold",

@@ -16,18 +16,29 @@ namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kMostRunsWithPath = 5;
-constexpr std::size_t kMostRunName = 40;
+constexpr std::size_t kMostPathName = 40;
+constexpr std::size_t kMostOnPath = 5;
 
 }  // namespace
 
 std::string format_path(const CriticalPath& path, Figure run_ns) {
-  std::string out = fmt::format("critical path: {}, {} of {}", format_count(path.tasks.size(), "task", "tasks"),
-                                format_duration(path.at_least_ns), format_figure(run_ns, format_duration));
-  out +=
-      path.by_files ? ", by the files that they passed on" : "; what tasks need is not known: this is the longest one";
-  if (path.at_most_ns > path.at_least_ns)
-    out += fmt::format(" (at most {}: tasks that did not overlap)", format_duration(path.at_most_ns));
-  if (path.without_task_ns) out += fmt::format("; no task ran for {}", format_duration(*path.without_task_ns));
+  const bool alone = path.tasks.size() == 1;
+  std::string out = alone ? "The longest task, " : "The longest chain of tasks, ";
+  for (std::size_t i = 0; i < std::min(path.tasks.size(), kMostOnPath); ++i)
+    out += printable(path.tasks[i].name, kMostPathName) + ", ";
+  if (path.tasks.size() > kMostOnPath) out += fmt::format("and {} more, ", path.tasks.size() - kMostOnPath);
+  out += fmt::format("took {} of {}{}: more tasks at once can't make the run faster than that.",
+                     format_duration(path.at_least_ns), format_figure(run_ns, format_duration),
+                     alone ? "" : ", by the files that they passed on");
+  const bool may_be_longer = path.at_most_ns > path.at_least_ns;
+  const std::string most = may_be_longer ? " took at most " + format_duration(path.at_most_ns) : "";
+  if (!path.by_files) {
+    out += " Which task needed which is not known" + (may_be_longer ? ": a chain of them" + most : "") + '.';
+  } else if (may_be_longer) {
+    out += " With what tasks needed besides files, the longest chain" + most + '.';
+  }
+  if (path.without_task_ns && *path.without_task_ns != 0)
+    out += fmt::format(" For {} no task ran.", format_duration(*path.without_task_ns));
   return out + '\n';
 }
 
@@ -43,11 +54,12 @@ std::string format_paths(const Report& report) {
   for (std::size_t i = 0; i < runs.size() && i < kMostRunsWithPath; ++i) {
     const auto& [path, run] = runs[i];
     out += i == 0 ? "\n" : "";
-    if (runs.size() > 1) out += fmt::format("run {}: ", printable(run->name, kMostRunName));
+    if (runs.size() > 1) out += fmt::format("run {}: ", printable(run->name, kMostPathName));
     out += format_path(*path, {run->wall_ns, run->wall_bound});
   }
   if (runs.size() > kMostRunsWithPath)
-    out += fmt::format("{} {} more runs have one\n", symbols().ellipsis, runs.size() - kMostRunsWithPath);
+    out += fmt::format("{} and of {}\n", symbols().ellipsis,
+                       format_count(runs.size() - kMostRunsWithPath, "more run", "more runs"));
   return out;
 }
 

@@ -8,8 +8,8 @@
 
 namespace tracer::internal {
 
-/// One line: "critical path: 12 tasks, 41 min of 47 min, by the files that they passed on; no task ran for 3 min".
-/// `run_ns`: what the run took.
+/// One line: "The longest chain of tasks, index, align (S1), took 9.8 s of 19.5 s, by the files that they passed on:
+/// …". `run_ns`: what the run took.
 std::string format_path(const CriticalPath& path, Figure run_ns);
 
 /// That line of each run with several tasks, after an empty line. Empty: there is no such run.

@@ -46,14 +46,12 @@ std::string head_of(const Finding& finding, std::optional<std::size_t> columns) 
   return wrapped(printable(fmt::format("{}: {}", finding.severity, finding.text), kMostFindingWidth) + '\n', columns);
 }
 
-std::string moment_of(std::uint64_t time_ns, std::uint64_t origin_ns) {
-  return format_duration(time_ns - std::min(time_ns, origin_ns));
-}
-
 /// What its text and advice don't say: "limit 512 MiB, usage 511 MiB", at most three. Not printable() yet.
 std::string evidence_besides(const Finding& finding) {
   std::string text;
   std::size_t shown = 0;
+  // Its sentence says all that matters.
+  if (finding.code == "pipe_bottleneck") return text;
   for (const Evidence& evidence : finding.evidence) {
     const std::string value = format_evidence(evidence);
     if (is_said_in_words(evidence) || value.empty() || finding.text.find(value) != std::string::npos ||
@@ -81,6 +79,11 @@ std::vector<AlikeFindings> alike(const std::vector<Finding>& findings) {
     }
   }
   return groups;
+}
+
+std::string moment_of(std::uint64_t time_ns, std::uint64_t origin_ns) {
+  const std::uint64_t after_ns = time_ns - std::min(time_ns, origin_ns);
+  return after_ns < 1000 ? "at the start" : format_duration(after_ns) + " after the start";
 }
 
 std::string count_by_severity(const std::vector<const Finding*>& findings) {
@@ -125,8 +128,8 @@ std::string format_findings(const std::vector<Finding>& findings, std::optional<
 }
 
 std::string format_finding(const Finding& finding, std::uint64_t origin_ns, std::optional<std::size_t> columns) {
-  std::string when = fmt::format("{}; confidence: {}; {} after the beginning", finding.code, finding.confidence,
-                                 moment_of(finding.first_ns, origin_ns));
+  std::string when =
+      fmt::format("{}; confidence: {}; {}", finding.code, finding.confidence, moment_of(finding.first_ns, origin_ns));
   if (finding.last_ns > finding.first_ns)
     when += fmt::format(", for {}", format_duration(finding.last_ns - finding.first_ns));
   if (finding.count > 1) when += fmt::format(", {} times", finding.count);

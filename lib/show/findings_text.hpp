@@ -26,6 +26,9 @@ std::string format_findings(const std::vector<Finding>& findings, std::optional<
 /// One with everything that is known of it. `origin_ns`: when the recording began.
 std::string format_finding(const Finding& finding, std::uint64_t origin_ns, std::optional<std::size_t> columns);
 
+/// "2.0 s after the start", "at the start".
+std::string moment_of(std::uint64_t time_ns, std::uint64_t origin_ns);
+
 /// "3 errors, 1 note"; empty if there are none.
 std::string count_by_severity(const std::vector<const Finding*>& findings);
 

@@ -20,6 +20,16 @@ std::vector<std::size_t> Grid::widths() const {
   return widths;
 }
 
+void Grid::drop_empty_columns() {
+  for (std::size_t i = columns_.size(); i-- > 1;) {
+    const auto is_empty = [&](const auto& line) { return line.size() != columns_.size() || line[i].empty(); };
+    if (lines_.empty() || !std::all_of(lines_.begin() + 1, lines_.end(), is_empty)) continue;
+    for (auto& line : lines_)
+      if (line.size() == columns_.size()) line.erase(line.begin() + static_cast<std::ptrdiff_t>(i));
+    columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 std::size_t Grid::width() const {
   std::size_t sum = 0;
   for (const std::size_t width : widths()) sum += width + (sum == 0 ? 0 : kGap);

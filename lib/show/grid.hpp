@@ -16,6 +16,8 @@ class Grid {
 
   /// As many cells as columns, or one or none: a line of its own, which does not widen its column.
   void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
+  /// Those with nothing below their head, the first line.
+  void drop_empty_columns();
   std::string text() const;
   /// Of its longest line.
   std::size_t width() const;

@@ -39,6 +39,16 @@ std::string printable(std::string_view text, std::size_t most) {
   return out;
 }
 
+std::string printable_ends(std::string_view text, std::size_t most) {
+  const std::string whole = printable(text);
+  std::size_t left = width_of(whole);
+  if (left <= most) return whole;
+  std::string_view end = whole;
+  for (std::size_t length = 0; left > most / 2; end.remove_prefix(length))
+    left -= width_of(first_character(end, length));
+  return printable(text, most - most / 2) + std::string(end);
+}
+
 std::string printable_lines(std::string_view text) {
   std::string out;
   for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "report/brief.hpp"
+#include "base/quantities.hpp"
 #include "report/report_sums.hpp"
+#include "report/sums/summary_level.hpp"
 #include "show/figures.hpp"
 #include "show/grid.hpp"
 #include "show/printable.hpp"
@@ -41,17 +43,18 @@ constexpr std::size_t kMoreOfProcess = 16;
 
 /// What a table shows; the narrower it must be, the less.
 struct Layout {
-  std::size_t name_width = 32;
+  std::size_t name_width = 36;
   std::size_t causes = 2;
   bool at_most = true;
   bool utilization = true;
   bool written = true;
   bool read = true;
-  bool memory = true;
   bool processes = true;
-  bool bar = true;
   bool spread = true;  ///< Median and largest wall of tasks.
-  bool all = false;    ///< Figures that no narrower one has.
+  bool bar = true;
+  bool tasks = true;
+  bool memory = true;
+  bool all = false;  ///< Figures that no narrower one has.
 };
 
 constexpr std::array<std::pair<std::string_view, By>, 7> kByNames = {{{"run", By::kRun},
@@ -62,24 +65,23 @@ constexpr std::array<std::pair<std::string_view, By>, 7> kByNames = {{{"run", By
                                                                       {"process", By::kProcess},
                                                                       {"tree", By::kTree}}};
 
-/// From the widest to the narrowest.
-constexpr std::array<Layout, 16> kLayouts = {{
+/// From the widest to the narrowest: wall, CPU, memory and what failed stay longest, then where time went.
+constexpr std::array<Layout, 15> kLayouts = {{
     {.all = true},
     {},
     {24, 2},
     {24, 2, false},
     {24, 2, false, false},
-    {20, 2, false, false},
-    {20, 2, false, false, false},
-    {20, 2, false, false, false, false},
-    {20, 1, false, false, false, false},
-    {20, 1, false, false, false, false, true, false},
-    {20, 1, false, false, false, false, true, false, false},
-    {20, 1, false, false, false, false, true, false, false, false},
-    {16, 1, false, false, false, false, false, false, false, false},
-    {12, 1, false, false, false, false, false, false, false, false},
-    {8, 1, false, false, false, false, false, false, false, false},
-    {8, 0, false, false, false, false, false, false, false, false},
+    {24, 2, false, false, false},
+    {24, 2, false, false, false, false},
+    {24, 1, false, false, false, false},
+    {24, 1, false, false, false, false, false, false},
+    {24, 1, false, false, false, false, false, false, false},
+    {24, 0, false, false, false, false, false, false, false},
+    {24, 0, false, false, false, false, false, false, false, false},
+    {20, 0, false, false, false, false, false, false, false, false},
+    {12, 0, false, false, false, false, false, false, false, false},
+    {8, 0, false, false, false, false, false, false, false, false, false},
 }};
 
 class Table {
@@ -88,7 +90,12 @@ class Table {
   Table(const Report& report, std::optional<By> by, std::span<const BriefRow> brief, const ShortNames& short_names,
         const Layout& layout)
       : layout_(layout), short_names_(short_names), total_(&report.total), failures_(report.total.failed.value != 0) {
-    has_tasks_ = std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return count_of(row) > 0; });
+    has_tasks_ =
+        layout.tasks && std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return count_of(row) > 0; });
+    // Tools below them may be called like steps and tasks.
+    says_level_ = brief.empty() ? !by || by == By::kTree
+                                : std::any_of(brief.begin(), brief.end(),
+                                              [](const BriefRow& row) { return row.level == SummaryLevel::kTool; });
     has_spread_ = std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return count_of(row) > 1; });
     grid_ = Grid(columns());
     if (!brief.empty()) {
@@ -102,6 +109,7 @@ class Table {
       add_rows(report, by.value_or(By::kTool));
     }
     add(report.total);
+    grid_.drop_empty_columns();
   }
 
   const Grid& grid() const { return grid_; }
@@ -200,7 +208,7 @@ class Table {
     switch (row.worth) {
       case Worth::kFailed: return "failed";
       case Worth::kSlowest: return "slowest";
-      case Worth::kHungriest: return "hungriest";
+      case Worth::kHungriest: return "most memory";
       case Worth::kNothing: break;
     }
     return count_of(row) > 0 ? with_bound(row.row.tasks->bound, fmt::format("{}", count_of(row))) : "";
@@ -214,24 +222,26 @@ class Table {
   void add(const BriefRow& brief) {
     ReportRow row = brief.row;
     if (brief.left_out != 0)
-      row.name = fmt::format("{} {} more {}", symbols().ellipsis, brief.left_out,
-                             brief.level == SummaryLevel::kRun    ? "runs"
-                             : brief.level == SummaryLevel::kStep ? "steps"
-                                                                  : "like these");
-    row.name = name_below(brief.level, brief.depth, row);
+      row.name = symbols().ellipsis + std::string(" ") +
+                 (brief.level == SummaryLevel::kRun    ? format_count(brief.left_out, "more run", "more runs")
+                  : brief.level == SummaryLevel::kStep ? format_count(brief.left_out, "more step", "more steps")
+                                                       : fmt::format("{} more like these", brief.left_out));
+    row.name = name_below(brief.left_out != 0 ? SummaryLevel::kRun : brief.level, brief.depth, row);
     grid_.add(cells_of(row, &brief));
   }
 
   /// So far to the right; of a task, as much as there is room for.
   std::string name_below(SummaryLevel level, std::size_t depth, const ReportRow& row) const {
-    const std::string indent(2 * depth, ' ');
+    std::string indent(2 * depth, ' ');
+    const bool is_one = level == SummaryLevel::kStep || level == SummaryLevel::kTask;
+    if (says_level_ && is_one && !row.name.starts_with('(')) indent += to_string(level) + std::string(" ");
     if (level != SummaryLevel::kTask) return indent + row.name;
     return indent + short_names_.fitting(row, layout_.name_width - std::min(layout_.name_width, indent.size()));
   }
 
   /// A program may be called as the sum is: what is called so, or so in quotes, gets quotes.
   std::string name_of(const ReportRow& row) const {
-    const std::string name = printable(row.name, layout_.name_width);
+    const std::string name = printable_ends(row.name, layout_.name_width);
     if (&row == total_) return name;
     const std::size_t begin = std::min(name.find_first_not_of(' '), name.size());
     const std::string_view word = std::string_view(name).substr(begin, name.find_last_not_of(' ') + 1 - begin);
@@ -359,20 +369,23 @@ class Table {
   std::size_t most_rows_ = kMostRows;
   std::size_t most_failed_ = kMostFailed;
   bool has_tasks_ = false;
+  bool says_level_ = false;
   bool has_spread_ = false;
   std::size_t nodes_shown_ = 0;
   Grid grid_{{}};
 };
 
 /// The columns for which there is no room.
-std::string left_out(const Layout& layout, bool spread) {
+std::string left_out(const Layout& layout, bool tasks, bool spread) {
   std::string names;
   const auto add = [&names](bool shown, const char* name) {
     if (!shown) names += (names.empty() ? "" : ", ") + std::string(name);
   };
+  add(layout.tasks || !tasks, "tasks");
   add(layout.spread || !spread, "median, largest");
   add(layout.utilization, "CPU/wall");
   add(layout.processes, "procs");
+  add(layout.causes != 0, "where time went");
   add(layout.memory, "memory");
   add(layout.read, "read");
   add(layout.written, "written");
@@ -413,7 +426,11 @@ ShownTable make_table(const Report& report, std::optional<By> by, std::optional<
     const std::string text = shown.grid.text();
     if (fits && layout.bar && !report.total.time.empty())
       shown.legend = '\n' + time_bar_legend(text.find(symbols().unclear) != std::string::npos);
-    shown.legend += left_out(layout, table.has_spread());
+    shown.legend += left_out(layout, !brief.empty(), table.has_spread());
+    if (by == By::kSample && report.samples.empty())
+      shown.legend +=
+          "no samples are known: name them by --sample of tracerd run or task, Snakemake's wildcard "
+          "'sample', Nextflow's tag, or a rule of your own (docs/contexts.md)\n";
     shown.legend += legend_of_bounds(text);
     return shown;
   }

@@ -155,7 +155,8 @@ void append_awaited(std::string& out, const Report& report) {
                        format_duration(task->wall_ns), printable(name, kMostNameWidth), printable(other->cause, 20));
   }
   if (waits.size() > kMostAwaits)
-    out += fmt::format("{} {} more tasks waited for others\n", symbols().ellipsis, waits.size() - kMostAwaits);
+    out += fmt::format("{} {} waited for others\n", symbols().ellipsis,
+                       format_count(waits.size() - kMostAwaits, "more task", "more tasks"));
 }
 
 void append_cgroups(std::string& out, const Report& report) {
@@ -204,7 +205,8 @@ void append_engines(std::string& out, const Report& report) {
     }
   }
   if (notable > kMostEngines)
-    out += fmt::format("\nIt took as notable a part of {} more runs.\n", notable - kMostEngines);
+    out += fmt::format("\nIt took as notable a part of {}.\n",
+                       format_count(notable - kMostEngines, "more run", "more runs"));
 }
 
 /// "4 CPUs, used 1.2; 8.0 GiB, used at most 5.1 GiB"
@@ -243,8 +245,8 @@ void append_requested(std::string& out, const Report& report) {
   append_requested(lines, report.tree, "");
   for (std::size_t i = 0; i < lines.size() && i < kMostRequested; ++i) out += (i == 0 ? "\n" : "") + lines[i];
   if (lines.size() > kMostRequested)
-    out += fmt::format("{} {} more steps and runs requested something\n", symbols().ellipsis,
-                       lines.size() - kMostRequested);
+    out += fmt::format("{} {} requested something\n", symbols().ellipsis,
+                       format_count(lines.size() - kMostRequested, "more step or run", "more steps and runs"));
 }
 
 void append_queue(std::string& out, const Report& report) {
@@ -302,11 +304,14 @@ void append_failures(std::string& out, const Report& report, std::optional<std::
 void append_excused(std::string& out, const Report& report) {
   const auto& [reader_had_enough, ended_by_starter] = report.excused;
   if (reader_had_enough + ended_by_starter == 0) return;
+  const auto count = [](std::uint64_t processes) { return format_count(processes, "process", "processes"); };
   std::string text;
-  if (reader_had_enough != 0) text = fmt::format("{} whose reader had enough", reader_had_enough);
+  if (reader_had_enough != 0)
+    text = count(reader_had_enough) + " that stopped because the reader had enough (such as head)";
   if (ended_by_starter != 0)
-    text += fmt::format("{}{} ended by what had started them", text.empty() ? "" : ", ", ended_by_starter);
-  out += fmt::format("\nno failures: {}\n", text);
+    text += (text.empty() ? "" : ", ") + count(ended_by_starter) + " that " + (ended_by_starter == 1 ? "was" : "were") +
+            " ended by what had started " + (ended_by_starter == 1 ? "it" : "them");
+  out += fmt::format("\nnot counted as failed: {}\n", text);
 }
 
 void append_survivors(std::string& out, const Report& report, std::optional<std::size_t> columns) {

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/file_systems.hpp"
+#include "report/run_folder.hpp"
 #include "report/sums/touched.hpp"
 #include "rules/port_names.hpp"
 #include "show/figures.hpp"
@@ -28,14 +30,27 @@ constexpr std::size_t kMostGpusShown = 8;
 constexpr std::uint64_t kLeastGpuBytes = 1u << 20;
 constexpr std::uint64_t kLeastGpuNs = 100'000'000;
 
+/// That all files which are worth a word are in. Empty: no other than the root, or there is one file.
+std::string shared_folder(const Report& report) {
+  std::optional<std::string> folder;
+  std::size_t files = 0;
+  for (const BusyFile& file : report.files) {
+    if (std::max(file.read_bytes, file.written_bytes) < kLeastFileBytes) continue;
+    if (!file.path.starts_with('/')) return {};
+    const std::string above = file.path.substr(0, file.path.find_last_of('/'));
+    folder = ++files == 1 ? above : nearest_above(*folder, above);
+  }
+  return files > 1 ? *folder : "";
+}
+
 /// The end of a path says most.
 std::string short_path(const std::string& path) {
   if (path.size() <= kMostPathWidth) return printable(path);
   return symbols().ellipsis + printable(path.substr(path.size() - kMostPathWidth));
 }
 
-std::string files_line(const Report& report, const char* what, std::uint64_t BusyFile::*bytes,
-                       std::string BusyFile::*tool) {
+std::string files_line(const Report& report, const std::string& folder, const char* what,
+                       std::uint64_t BusyFile::*bytes, std::string BusyFile::*tool) {
   std::vector<BusyFile> files = report.files;
   std::stable_sort(files.begin(), files.end(),
                    [bytes](const BusyFile& a, const BusyFile& b) { return a.*bytes > b.*bytes; });
@@ -43,10 +58,12 @@ std::string files_line(const Report& report, const char* what, std::uint64_t Bus
   std::size_t shown = 0;
   for (const BusyFile& file : files) {
     if (file.*bytes < kLeastFileBytes || shown++ == kMostShown) break;
-    text += fmt::format("{}{} ({}, {})", text.empty() ? "" : ", ", short_path(file.path),
+    text += fmt::format("{}{} ({}, most by {})", text.empty() ? "" : ", ",
+                        short_path(folder.empty() ? file.path : file.path.substr(folder.size() + 1)),
                         format_figure(bytes_of(file, bytes), format_bytes), printable(file.*tool, kMostToolWidth));
   }
-  return text.empty() ? "" : fmt::format("most {}: {}\n", what, text);
+  const std::string where = folder.empty() ? "" : " below " + short_path(folder);
+  return text.empty() ? "" : fmt::format("most {}{}: {}\n", what, where, text);
 }
 
 /// Where all is on one kind, this is no news, unless another machine or a process serves it.
@@ -98,6 +115,14 @@ std::string peers_lines(const Report& report) {
   return text;
 }
 
+/// By all that was read and written, from caches and pipes, too.
+bool is_nearly_all_of_others(const BusyDevice& device, const ReportRow& total) {
+  const auto is_whole = [](const std::optional<Figure>& bytes) { return bytes && bytes->bound != Bound::kAtLeast; };
+  if (!is_whole(total.read_bytes) || !is_whole(total.written_bytes)) return false;
+  const std::uint64_t own = std::max(total.read_bytes->value + total.written_bytes->value, device.tool_bytes);
+  return own < (device.read_bytes + device.written_bytes) / 10;
+}
+
 /// Where a device was busy for most of the time.
 std::string devices_lines(const Report& report) {
   std::string text;
@@ -105,12 +130,16 @@ std::string devices_lines(const Report& report) {
     if (!device.busy_ns || device.span_ns == 0) continue;
     const double share = static_cast<double>(*device.busy_ns) / static_cast<double>(device.span_ns);
     if (share < kNotablyBusy) continue;
-    text += fmt::format("disk {}: busy {} of the time, {} read, {} written on the whole host", printable(device.name),
-                        format_share(std::min(share, 1.0)), format_bytes(device.read_bytes),
-                        format_bytes(device.written_bytes));
+    text += fmt::format("disk {} was busy {} of the time", printable(device.name), format_share(std::min(share, 1.0)));
+    text += is_nearly_all_of_others(device, report.total)
+                ? fmt::format(", nearly all for other programs ({})",
+                              format_bytes(device.read_bytes + device.written_bytes))
+                : fmt::format(" ({} read, {} written, by all programs of the host)", format_bytes(device.read_bytes),
+                              format_bytes(device.written_bytes));
     if (!device.tool.empty())
-      text += fmt::format("; most for {}{}", printable(device.tool, kMostToolWidth),
-                          device.task ? " in " + printable(*device.task, kMostToolWidth) : "");
+      text += fmt::format("; of this run, {}{} used it most ({})", printable(device.tool, kMostToolWidth),
+                          device.task ? " in " + printable(*device.task, kMostToolWidth) : "",
+                          with_bound(Bound::kAtLeast, format_bytes(device.tool_bytes)));
     text += '\n';
   }
   return text;
@@ -152,8 +181,9 @@ std::string gpus_lines(const Report& report) {
 }  // namespace
 
 std::string format_touched(const Report& report) {
-  const std::string text = files_line(report, "read", &BusyFile::read_bytes, &BusyFile::read_by) +
-                           files_line(report, "written", &BusyFile::written_bytes, &BusyFile::written_by) +
+  const std::string folder = shared_folder(report);
+  const std::string text = files_line(report, folder, "read", &BusyFile::read_bytes, &BusyFile::read_by) +
+                           files_line(report, folder, "written", &BusyFile::written_bytes, &BusyFile::written_by) +
                            file_systems_line(report) + peers_lines(report) + devices_lines(report) + gpus_lines(report);
   return text.empty() ? "" : '\n' + text;
 }

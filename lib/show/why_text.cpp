@@ -72,8 +72,7 @@ std::string place_of(const Subjects& subjects, const Context& context, bool with
 
 std::string times_of(std::uint64_t begin_ns, std::uint64_t end_ns, bool ended, const Subjects& subjects,
                      const WhyOptions& options) {
-  return fmt::format("  began {} after the beginning, {}; {} {}\n",
-                     format_duration(begin_ns - std::min(begin_ns, subjects.first_ns())),
+  return fmt::format("  began {}, {}; {} {}\n", moment_of(begin_ns, subjects.first_ns()),
                      utc_of(begin_ns, options.wall_offset_ns), ended ? "took" : "has not ended after",
                      format_duration(end_ns - std::min(begin_ns, end_ns)));
 }
@@ -105,8 +104,10 @@ std::string time_text(const Subject& subject) {
                                      [](const TimeShare& each) { return each.cause == TimeCause::kUnclear; });
   for (const TimeShare& each : row.time) {
     std::string bound;
-    if (each.cause == TimeCause::kCpu && row.task_ledger && row.task_ledger->computing_at_most_ns > each.time_ns)
-      bound = fmt::format("at most {}", format_duration(row.task_ledger->computing_at_most_ns));
+    if (each.cause == TimeCause::kCpu && row.task_ledger && row.task_ledger->computing_at_most_ns > each.time_ns) {
+      const std::string most = format_duration(row.task_ledger->computing_at_most_ns);
+      if (most != format_duration(each.time_ns)) bound = "at most " + most;
+    }
     if (const auto device = disk_wait_device_of(subject); device && each.cause == TimeCause::kDisk)
       bound = fmt::format("most known for {}", printable(*device, kMostSubjectName));
     const bool is_least = has_range && each.cause == TimeCause::kCpu;
@@ -120,7 +121,7 @@ std::string time_text(const Subject& subject) {
                        each.name.empty() ? to_string(each.task_key) : printable(each.name, kMostSubjectName),
                        format_duration(each.wait_ns), printable(each.cause, kMostSubjectName));
   out += row.bound_share ? fmt::format("  bound by {}: {} of its time\n", row.bound_by, format_share(*row.bound_share))
-                         : "  bound by nothing that stands out\n";
+                         : "  bound by no single cause\n";
   return out;
 }
 
@@ -210,7 +211,7 @@ std::string neighbors_text(const Subjects& subjects, const Subject& subject) {
     const double share = static_cast<double>(*device.busy_ns) / static_cast<double>(device.span_ns);
     disks += fmt::format("  {}: busy {} of that time", printable(device.name), format_share(std::min(share, 1.0)));
     if (device.other != nullptr)
-      disks += fmt::format("; of other tasks, most for {}: {}",
+      disks += fmt::format("; of the other tasks, {} used it most ({})",
                            printable(name_of_scope(*device.other), kMostSubjectName), format_bytes(device.other_bytes));
     disks += '\n';
   }
@@ -262,7 +263,9 @@ std::string why_text(const Subjects& subjects, const WhyOptions& options) {
   const std::vector<Finding> findings = subjects.findings();
   std::string out;
   if (findings.empty()) {
-    out = "nothing was found: no failure, no stall, nothing slow that stands out\n";
+    out = subjects.is_polled() ? "nothing was found, but most failures, short processes, waits and files can't be seen "
+                                 "without rights: 'tracerd check' says how to get them\n"
+                               : "nothing was found: no failure, no stall, nothing slow that stands out\n";
   } else {
     std::vector<const Finding*> all;
     for (const Finding& each : findings) all.push_back(&each);
@@ -282,9 +285,9 @@ std::string why_text(const Subjects& subjects, const WhyOptions& options) {
   for (std::size_t i = 0; i < std::min(kMostTasksNamed, tasks.size()); ++i)
     slowest += fmt::format("{}{} ({})", i == 0 ? "" : ", ", printable(name_of_scope(*tasks[i]), kMostSubjectName),
                            format_duration(tasks[i]->end_ns - tasks[i]->begin_ns));
-  return out +
-         wrapped(fmt::format("tasks to ask for (tracerd why FILE TASK): {}; the slowest: {}\n", tasks.size(), slowest),
-                 options.columns);
+  return out + wrapped(fmt::format("for details of a task: tracerd why FILE TASK; the slowest of {}: {}\n",
+                                   tasks.size(), slowest),
+                       options.columns);
 }
 
 std::string why_text(const Subjects& subjects, const Subject& subject, const WhyOptions& options) {
@@ -313,7 +316,11 @@ std::string list_of_subjects(const std::vector<Subject>& subjects) {
                          printable(name_of_scope(*each.scope), kMostSubjectName),
                          each.scope->is_run ? "" : id_text(context));
     } else {
-      out += fmt::format("  pid:{}  process {}\n", each.process->process->pid, tool_name_of(*each.process->process));
+      const SubjectProcess& process = *each.process;
+      out += fmt::format("  pid:{}  process {}, took {}, CPU {}: {}\n", process.process->pid,
+                         tool_name_of(*process.process), format_duration(life_ns(process)),
+                         process.cpu_ns ? format_duration(*process.cpu_ns) : kUnknownFigure,
+                         printable(joined_command(*process.process->program).value_or("?"), kMostSubjectName));
     }
   }
   if (subjects.size() > kMostCandidates) out += fmt::format("  {} more\n", subjects.size() - kMostCandidates);

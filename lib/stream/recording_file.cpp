@@ -116,7 +116,7 @@ void RecordingFile::read_header() {
            "read it with that version or a later one");
     default:
       fail(ErrorCode::kCorruptRecording, 0, "the header of {} is cut or damaged",
-           "the recording can't be read without it");
+           "the file is damaged; an older recording may be beside it, as FILE.1");
   }
 }
 

@@ -157,12 +157,12 @@ class Terminal:
     """A program on a terminal of its own."""
     ROWS, COLUMNS = 24, 100
 
-    def __init__(self, test, *words, columns=COLUMNS):
+    def __init__(self, test, *words, columns=COLUMNS, color=False):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
                 fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", self.ROWS, columns, 0, 0))
-                os.execvpe(words[0], words, os.environ | {"TERM": "xterm"})
+                os.execvpe(words[0], words, os.environ | {"TERM": "xterm", "NO_COLOR": "" if color else "1"})
             finally:
                 os._exit(99)
         self.status = None

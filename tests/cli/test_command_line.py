@@ -27,6 +27,14 @@ class CommandLine(support.TestCase):
         for words in (["frobnicate"], ["x"], ["x" * 5000], ["run", "--bogus", "true"]):
             self.assertNotIn("did you mean", self.tracerd(*words).stderr)
 
+    def test_where_a_report_is_written_to(self):
+        for words in (["-o", "x.html", "r.tracer"], ["r.tracer", "--output=x.html"]):
+            self.usage_error("report", *words)
+            self.assertIn("tracerd report writes to standard output: tracerd report --html FILE > PAGE", self.tracerd("report", *words).stderr)
+
+    def test_no_shell_reads_the_command(self):
+        self.assertIn("no shell reads the command: tracerd run -- bash -c", self.tracerd("run", "ls -l | wc").stderr)
+
     def test_run_without_a_command(self):
         self.usage_error("run")
         self.usage_error("run", "--")

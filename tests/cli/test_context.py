@@ -116,11 +116,13 @@ class Contexts(support.TestCase):
         with subprocess.Popen(["bash", "-ue", ".command.run"], cwd=folder, stdout=subprocess.PIPE) as wrapper:
             wrapper.stdout.readline()
             why = self.tracerd("explain", str(wrapper.pid))
+            verbose = self.tracerd("explain", "-v", str(wrapper.pid))
             blind = self.tracerd("explain", "--no-engine-notes", str(wrapper.pid))
             for child in support.text_of(f"/proc/{wrapper.pid}/task/{wrapper.pid}/children").split():
                 os.kill(int(child), 15)
         self.assertEqual(why.returncode, 0, why.stderr)
-        self.assertRegex(why.stdout, r"task +ALIGN \(S1\) +engine rule, nextflow\.task_here: argv")
+        self.assertRegex(why.stdout, r"task +ALIGN \(S1\) +engine rule, nextflow\.task_here\n")
+        self.assertRegex(verbose.stdout, r"task +ALIGN \(S1\) +engine rule, nextflow\.task_here: argv = ")
         self.assertRegex(why.stdout, r"sample +S1 +inferred, nextflow\.task")
         self.assertNotIn("ALIGN", blind.stdout)
         self.assertIn("ab/0123456789abcdef0123456789abcd", blind.stdout)
@@ -202,7 +204,7 @@ class Contexts(support.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = [line.split("  ")[0] if line[:1] != " " else line.rstrip() for line in result.stderr.splitlines()]
         text = result.stderr
-        for name in ("r1", "  COUNT", "    gzip", "    COUNT (ab)", "    COUNT (cd)"):
+        for name in ("r1", "  step COUNT", "    gzip", "    task COUNT (ab)", "    task COUNT (cd)"):
             self.assertRegex(text, rf"(?m)^{re.escape(name)} ", lines)
         self.assertRegex(text, r"(?m)^    \(nextflow itself\) ")
         for level, expected in [("step", "COUNT"), ("task", "COUNT (ab)"), ("tool", "gzip"), ("process", "gzip"), ("run", "r1")]:

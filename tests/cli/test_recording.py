@@ -56,7 +56,9 @@ class Dump(support.TestCase):
     def test_a_recording_without_a_whole_header(self):
         with open(self.path("cut"), "wb") as file:
             file.write(MAGIC + frame_of(b"\x81\xa6schema\x01")[:-3])
-        self.assert_fails(self.tracerd("dump", self.path("cut")), 1, "TRC113")
+        cut = self.tracerd("dump", self.path("cut"))
+        self.assert_fails(cut, 1, "TRC113")
+        self.assertIn("fix: the file is damaged; an older recording may be beside it, as FILE.1", cut.stderr)
 
     def test_an_output_that_can_not_be_written(self):
         self.tracerd("run", "--record", self.path("r"), "--", "true")

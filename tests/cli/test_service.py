@@ -226,6 +226,15 @@ os.rmdir(work)
         self.assertEqual(run.returncode, 0)
         self.assertIn("NOT complete", told)
         self.assertIn("service_gap", told)
+        self.assertRegex(told, r"\ntracerd: the service ended: nothing that ran after the first \d[\d.]* \S+ was seen\n")
+
+    def test_on_a_terminal_it_says_where_it_serves(self):
+        path = os.path.join(self.folder, "another.sock")
+        terminal = support.Terminal(self, TRACERD, "serve", "--socket", path)
+        terminal.read_until("Ctrl-C to stop")
+        self.assertIn(f"tracerd: serving on {path}; ", terminal.text)
+        os.kill(terminal.pid, signal.SIGINT)
+        terminal.exit_status()
 
 
 class Examples(support.TestCase):

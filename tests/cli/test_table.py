@@ -46,11 +46,53 @@ class Table(support.TestCase):
                 grid = [line for line in lines if not line.startswith("tracing cost")]
                 self.assertEqual([line for line in grid if len(line) > columns], [])
                 heads = next(line for line in lines if line.startswith("tool "))
+                for head in ("wall", "CPU", "memory", "failed"):
+                    self.assertIn(f" {head}", heads)
+                # No two tools are cut to one name.
+                names = [re.split("  +", line)[0] for line in lines if re.match("sh|a-tool|sleep", line)]
+                self.assertEqual(len(names), len(set(names)), terminal.text)
                 # How many columns fit in between depends on the widths of the figures.
                 if columns in (140, 60):
                     self.assertEqual("written" in heads, columns == 140, heads)
                     self.assertEqual("procs" in heads, columns == 140, heads)
                 self.assertIn("failed", heads)
+
+    def test_names_that_begin_alike_keep_their_ends_and_no_column_is_empty(self):
+        for end in ("first", "second"):
+            shutil.copy("/bin/true", self.path(f"a-tool-with-a-long-name-{end}"))
+        script = f"{self.folder}/a-tool-with-a-long-name-first; {self.folder}/a-tool-with-a-long-name-second"
+        terminal = support.Terminal(self, TRACERD, "run", "--no-live", "--", "sh", "-c", script, columns=60)
+        terminal.read_until(None)
+        self.assertRegex(terminal.text, r"\na-tool-\S*….*first +\d")
+        self.assertRegex(terminal.text, r"\na-tool-\S*….*second +\d")
+        self.assertRegex(terminal.text, r"\ntool +wall +CPU +memory\n")
+        polled = self.tracerd("run", "--", "sleep", "0.3", env=os.environ | {"TRACER_SOURCE": "proc"})
+        self.assertNotIn("where time went", polled.stderr)
+
+    def test_what_failed_is_red_on_terminals_that_want_it(self):
+        words = (TRACERD, "run", "--no-live", "--record", self.path("r"), "--", "sh", "-c", "sh -c 'exit 3'; true")
+        terminal = support.Terminal(self, *words, color=True)
+        terminal.read_until(None)
+        self.assertIn("\n\x1b[1;31m1 failed\x1b[0m:\n", terminal.text)
+        self.assertRegex(terminal.text, r"(?m)^sh -c .* \x1b\[1;31m1\x1b\[0m$")
+        report = support.Terminal(self, TRACERD, "report", self.path("r"), color=True)
+        report.read_until(None)
+        self.assertIn("\n\x1b[1;31m1 failed\x1b[0m:\n", report.text)
+        plain = support.Terminal(self, TRACERD, "report", self.path("r"))
+        plain.read_until(None)
+        self.assertNotIn("\x1b", plain.text + self.tracerd("report", self.path("r")).stdout)
+        self.assertIn("\n1 failed:\n", plain.text)
+
+    def test_without_samples_it_says_how_to_name_them(self):
+        hint = "no samples are known: name them by --sample of tracerd run or task"
+        self.assertIn(hint, self.tracerd("run", "--by", "sample", "--", "true").stderr)
+        self.assertNotIn(hint, self.tracerd("run", "--by", "sample", "--sample", "S1", "--", "true").stderr)
+
+    def test_tools_and_tasks_are_told_apart(self):
+        script = f"{TRACERD} task --step sort -- sort /etc/passwd > /dev/null; sort /etc/group > /dev/null"
+        text = self.tracerd("run", "--", "bash", "-c", script).stderr
+        self.assertRegex(text, r"(?m)^  step sort +1 +")
+        self.assertRegex(text, r"(?m)^  sort +1 +")
 
     def assert_is_brief(self, text):
         lines = text.splitlines()
@@ -67,22 +109,22 @@ class Table(support.TestCase):
         result = self.tracerd("run", "--", "make", "-k", "-s", "-j2", "-C", self.folder)
         self.assert_is_brief(result.stderr)
         self.assertRegex(result.stderr, r"(?m)^make +100\d +")
-        self.assertRegex(result.stderr, r"(?m)^  make: test 7 -ne 7 .* slowest +", result.stderr)
-        self.assertRegex(result.stderr, r"(?m)^  make: test 9 -ne 7 .* failed +", result.stderr)
+        self.assertRegex(result.stderr, r"(?m)^  (task )?make: test 7 -ne 7 .* slowest +", result.stderr)
+        self.assertRegex(result.stderr, r"(?m)^  (task )?make: test 9 -ne 7 .* failed +", result.stderr)
 
     def test_recipes_that_begin_alike_are_called_by_what_tells_them_apart(self):
         with open(self.path("Makefile"), "w", encoding="ascii") as file:
             file.write(".PHONY: all\nall: t1.o t2.o t3.o\n%.o:\n\t@sleep 0.1; head -c 1000 /usr/share/common-licenses/GPL-3 > $@\n")
         result = self.tracerd("run", "--", "make", "-s", "-j3", "-C", self.folder)
         for target in ("t1.o", "t2.o", "t3.o"):
-            self.assertRegex(result.stderr, rf"(?m)^  make: sleep … {target}  ", result.stderr)
+            self.assertRegex(result.stderr, rf"(?m)^  (task )?make: sleep … {target}  ", result.stderr)
         for target in ("t1.o", "t2.o", "t3.o"):
             os.remove(self.path(target))
         # A common head of Makefiles.
         flags = ("SHELL=/bin/bash", ".SHELLFLAGS=-eu -o pipefail -c")
         result = self.tracerd("run", "--", "make", "-s", "-j3", "-C", self.folder, *flags)
         for target in ("t1.o", "t2.o", "t3.o"):
-            self.assertRegex(result.stderr, rf"(?m)^  make: sleep … {target}  ", result.stderr)
+            self.assertRegex(result.stderr, rf"(?m)^  (task )?make: sleep … {target}  ", result.stderr)
             os.remove(self.path(target))
         result = self.tracerd("run", "--by", "task", "--", "make", "-s", "-j3", "-C", self.folder)
         self.assertRegex(result.stderr, r"(?m)^make: sleep … t2\.o  ", result.stderr)
@@ -98,7 +140,7 @@ class Table(support.TestCase):
         self.assertNotIn("tput", result.stderr)
         # As parallel's own probe, but a job: the shell executes it in its own place.
         result = self.tracerd("run", "--by", "tree", "--", "parallel", "-N0", "hostname", ":::", "1", "2", "3")
-        self.assertEqual(len(re.findall(r"(?m)^    hostname +1 ", result.stderr)), 3, result.stderr)
+        self.assertEqual(len(re.findall(r"(?m)^    (task )?hostname +1 ", result.stderr)), 3, result.stderr)
         self.assertEqual(len(re.findall(r"(?m)^    \(parallel itself\) ", result.stderr)), 0, result.stderr)
 
     def test_many_tools_are_folded_but_those_that_failed(self):

@@ -132,7 +132,7 @@ class Why(support.TestCase):
         path, _ = self.run_script(TASKS)
         text = self.why(path, "align S1")
         self.assertTrue(text.startswith("task align (S1) in run "), text)
-        self.assertRegex(text, r"bound by \w+|bound by nothing that stands out")
+        self.assertRegex(text, r"bound by \w+|bound by no single cause")
         self.assertRegex(text, r"\n  gzip +\d+ ")
         self.assertRegex(text, r"\nprocesses over time \(.*\):\n")
         self.assertRegex(text, r"\n  gzip +\d+  \| *[█░]+ *\| +\d")
@@ -151,7 +151,19 @@ class Why(support.TestCase):
         self.assertEqual(self.why(path, made["task_key"]), self.why(path, "sort"))
         lines = self.why(path, "align", status=2)
         self.assertEqual(len(re.findall(r"\n  [0-9a-f]{16}  task align \(S[12]\)", lines)), 2, lines)
-        self.assertIn("has no task, run or process 'nothing'", self.why(path, "nothing", status=1))
+        self.assertIn("'align' is ambiguous; use one of these keys:", lines)
+        self.assertIn("has no task, run, process or tool 'nothing'", self.why(path, "nothing", status=1))
+
+    def test_tools_are_asked_for_by_their_names(self):
+        path, _ = self.run_script("seq 300000 | sort -n > /dev/null; seq 10 > /dev/null; cat /etc/passwd > /dev/null")
+        cat = self.why(path, "cat")
+        self.assertRegex(cat, r"^process cat \(pid \d+\) in run ")
+        self.assertRegex(cat, r"\n  began (at the start|\d+ .?s after the start), ")
+        lines = self.why(path, "seq", status=2)
+        self.assertRegex(lines, r"'seq' is ambiguous; use one of these keys:\n  pid:\d+  process seq, took \d+ .s, CPU \d+ .s: seq \d+\n")
+        pid = re.findall(r"pid:\d+", lines)[0]
+        self.assertTrue(self.why(path, pid).startswith("process seq "))
+        self.assertRegex(self.why(path, json.loads(self.why("--json", path))["runs"][0]["run_key"]), r"\n  began at the start, ")
 
     def test_the_critical_path_of_a_run(self):
         path, printed = self.run_script(CHAIN)
@@ -164,10 +176,12 @@ class Why(support.TestCase):
         self.assertLessEqual(sum(took), critical["length_ns_at_most"])
         self.assertLessEqual(critical["length_ns_at_most"], run["end_ns"] - run["begin_ns"])
         self.assertGreaterEqual(run["without_task_ns"], 500_000_000)
-        self.assertRegex(self.why(path), r"critical path: 3 tasks, [12]\.\d+ s of \d\.\d+ s, by the files")
+        line = (r"\nThe longest chain of tasks, make \(a\), use \(a\), join \(a\), took [12]\.\d+ s of \d\.\d+ s, by the files "
+                r"that they passed on: more tasks at once can't make the run faster than that\.")
+        self.assertRegex(self.why(path), line)
+        self.assertRegex(self.why(path), r"\. For \d+ ms no task ran\.\nfor details of a task: tracerd why FILE TASK; the slowest of \d+: ")
         row, = json.loads(self.tracerd("report", "--json", path).stdout)["runs"]
         self.assertEqual((row["critical_path"], row["without_task_ns"]), (critical, run["without_task_ns"]))
-        line = r"\ncritical path: 3 tasks, [12]\.\d+ s of \d\.\d+ s, by the files that they passed on"
         self.assertRegex(printed, line)
         self.assertRegex(self.tracerd("report", path).stdout, line)
         self.assertRegex(self.tracerd("report", "--html", path).stdout, line)
@@ -214,6 +228,18 @@ class Why(support.TestCase):
         self.assertNotIn("warning: ", printed)
         self.assertTrue(self.why(path).startswith("nothing was found"))
         self.assertEqual(json.loads(self.why("--json", path))["findings"], [])
+
+    def test_without_rights_nobody_says_that_there_was_no_failure(self):
+        path = self.path("polled")
+        self.tracerd("run", "--record", path, "--", "sh", "-c", "cat nothere; sleep 0.3; true", env=os.environ | {"TRACER_SOURCE": "proc"})
+        text = self.why(path)
+        self.assertTrue(text.startswith("nothing was found, but most failures, short processes, waits and files can't be seen without rights"), text)
+
+    def test_what_was_too_short_to_be_read_is_called_by_what_the_kernel_calls_it(self):
+        polled = self.tracerd("run", "--", "false", env=os.environ | {"TRACER_SOURCE": "proc"}).stderr
+        self.assertNotIn("(unknown)", polled)
+        self.assertRegex(polled, r"(?m)^(  )?false +≥ 1 ")
+        self.assertNotIn("at most 0", polled)
 
     def test_a_recording_without_findings_gets_them(self):
         path, _ = self.run_script(TASKS)

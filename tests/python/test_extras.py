@@ -58,6 +58,12 @@ class WithoutExtras(TempDir):
         done = run_python("from tracer.__main__ import _COMMANDS; print(*_COMMANDS)")
         self.assertEqual({"report", *done.stdout.split()}, set(COMMANDS))
 
+    def test_commands_of_tracerd_say_so(self) -> None:
+        for words, said in ((("run", "sort", "a b"), "tracerd run sort 'a b'"), (("why", "x.tracer"), "tracerd why x.tracer"), (("log",), "tracerd log")):
+            done = self.run_tracer(*words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"{words[0]} is a command of tracerd: {said}\n", done.stderr)
+
     def test_a_page_in_a_file_and_help_need_none(self) -> None:
         done = self.run_tracer("ui", "--export", "page.html", RECORDING)
         self.assertEqual(done.returncode, 0, done.stderr)

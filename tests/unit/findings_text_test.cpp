@@ -76,8 +76,8 @@ TEST_CASE("findings: the line below has evidence that the sentence lacks, and th
   CHECK(format_findings({finding}, std::nullopt) ==
         "error: a was killed at the limit of 512.0 MiB\n    life 2.0 s, limit cgroup /box; try: request more memory\n");
   const std::string whole = format_finding(finding, 1'000'000'000, std::nullopt);
-  for (const char* part : {"oom_kill; confidence: high; 2.0 s after the beginning, for 2.0 s",
-                           "how: was ended by SIGKILL", "limit: 512.0 MiB", "try: request more memory"}) {
+  for (const char* part : {"oom_kill; confidence: high; 2.0 s after the start, for 2.0 s", "how: was ended by SIGKILL",
+                           "limit: 512.0 MiB", "try: request more memory"}) {
     CAPTURE(part);
     CHECK(whole.find(part) != std::string::npos);
   }

@@ -2,6 +2,7 @@
 #include "report/subjects.hpp"
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -89,6 +90,27 @@ TEST_CASE("subjects: a task is found by its name, sample, id, key and a part of 
   CHECK(subjects_for("align")->find("align").size() == 3);
   CHECK(subjects_for("S")->find("S").size() == 3);
   CHECK(subjects_for("nothing")->find("nothing").empty());
+}
+
+TEST_CASE("subjects: a tool's processes are found, most CPU first, where nothing else is called so") {
+  const auto made = subjects_for("tool11");
+  REQUIRE(made->find("tool11").size() == 1);
+  CHECK(made->find("tool11")[0].process->process->pid == 11);
+  auto sub = std::make_unique<Subjects>("samtools");
+  for (const auto& [tool, pid, took] :
+       {std::tuple("samtools sort", 5u, 100u), {"samtools", 6u, 300u}, {"samtools2", 7u, 900u}}) {
+    ProcessExit exit;
+    exit.process = build::process({.pid = pid, .start_ns = 1, .tool = tool});
+    exit.time_ns = exit.end_ns = 1 + took;
+    exit.begin_ns = 1;
+    exit.account.cpu_ns = took;
+    sub->add(exit);
+  }
+  sub->finish();
+  const auto found = sub->find("samtools");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].process->process->pid == 6);
+  CHECK(list_of_subjects(found).find("\n  pid:5  process samtools sort, took 0 us, CPU 0 us: ") != std::string::npos);
 }
 
 TEST_CASE("subjects: a pid is a process with its own findings") {

@@ -117,7 +117,8 @@ TEST_CASE(
   CHECK(files[1].unknown_uses == 0);
   const Report report = make_report(summary);
   CHECK(internal::format_touched(report) ==
-        "\nmost read: /d/ref.fa (6.0 MiB, bwa mem)\nmost written: /d/out.bam (≥ 8.0 MiB, samtools sort)\n");
+        "\nmost read below /d: ref.fa (6.0 MiB, most by bwa mem)\nmost written below /d: out.bam (≥ 8.0 MiB, most by "
+        "samtools sort)\n");
 }
 
 TEST_CASE("peers are other machines, by tool; one that could not be reached is named with the reason") {
@@ -218,8 +219,19 @@ TEST_CASE("a device that was busy for most of the time is named, with who asked 
   CHECK(devices[0].span_ns == 3'000'000'000u);
   CHECK(devices[0].tool == "dd");
   CHECK(devices[0].tool_bytes == 8 * kMiB);
-  CHECK(internal::format_touched(make_report(summary)) ==
-        "\ndisk vda: busy 90 % of the time, 0 B read, 30.0 MiB written on the whole host; most for dd\n");
+  CHECK(
+      internal::format_touched(make_report(summary)) ==
+      "\ndisk vda was busy 90 % of the time (0 B read, 30.0 MiB written, by all programs of the host); of this run, dd "
+      "used it most (≥ 8.0 MiB)\n");
+  // What it may have read and written at all is less than a tenth of that.
+  Report report = make_report(summary);
+  report.devices[0].read_bytes = 300 * kMiB;
+  report.total.read_bytes = report.total.written_bytes = Figure{10 * kMiB, Bound::kExact};
+  CHECK(internal::format_touched(report) ==
+        "\ndisk vda was busy 90 % of the time, nearly all for other programs (330.0 MiB); of this run, dd used it most "
+        "(≥ 8.0 MiB)\n");
+  report.total.written_bytes->bound = Bound::kAtLeast;
+  CHECK(internal::format_touched(report).find("other programs") == std::string::npos);
 }
 
 TEST_CASE("a GPU that processes held is named, with who held most; its own figures count once for all of them") {

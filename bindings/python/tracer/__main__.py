@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import shlex
 import signal
 import sys
 import tempfile
@@ -22,6 +23,10 @@ _PROCESSES_IN_FILE = 20000
 # Command -> the package that does it, which is imported for it only.
 _COMMANDS = {"cost": "cost", "prices": "cost", "whatif": "whatif", "recommend": "recommend", "tune": "tune",
              "sweep": "sweep", "top": "view", "ui": "view", "notify": "view", "lake": "lake"}
+
+
+_OF_TRACERD = {"run", "watch", "task", "runs", "why", "log", "compare", "history", "files", "lineage", "dump", "export",
+               "explain", "serve", "status", "check", "setup"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -249,6 +254,8 @@ def main(arguments: list[str] | None = None) -> int:
     """What the console script runs. 0: all went well, 1: an error, 2: the command line is wrong or an extra is missing, 130:
     interrupted."""
     given = sys.argv[1:] if arguments is None else arguments
+    if given and given[0] in _OF_TRACERD:
+        _parser().error(f"{given[0]} is a command of tracerd: tracerd {shlex.join(given)}")
     # What follows -- is a command there.
     end = given.index("--") if given[:1] in (["top"], ["notify"]) and "--" in given else len(given)
     try:

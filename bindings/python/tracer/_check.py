@@ -72,7 +72,7 @@ class CheckReport:
                 for i, line in enumerate(item.problem.detail.splitlines()):
                     lines.append(f"          {'        ' if i else 'detail: '}{line}")
         lines += ["", "tracing works here" if self.usable
-                  else "tracing does not work here: items marked MISSING are required"]
+                  else "exact tracing does not work here: items marked MISSING are required"]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -93,7 +93,7 @@ class CheckReport:
                 if item.problem.fix:
                     effect.append(f"\nfix: {item.problem.fix}", "bold")
             table.add_row(Text(state, style), Text(item.name), effect)
-        table.caption = "tracing works here" if self.usable else "tracing does not work here"
+        table.caption = "tracing works here" if self.usable else "exact tracing does not work here"
         return table
 
 

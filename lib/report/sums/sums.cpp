@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/tool_name.hpp"
 #include "context/layers.hpp"
 
 namespace tracer::internal {
@@ -76,7 +77,7 @@ void Sums::ended(const ProcessExit& exit) {
   const std::uint64_t cpu_ns = least_cpu_ns(exit.account).value_or(0);
   if (!is_among_largest(cpu_ns)) return;
   RowSums own;
-  own.row.name = exit.process->program->tool.value_or(kNoTool);
+  own.row.name = known_tool(*exit.process->program).value_or(kNoTool);
   own.row.task = identities_.of(exit.process->context);
   own.row.process = exit.process;
   add_to(own, {std::max(exit.start_ns, exit.begin_ns), exit.end_ns, exit.process->program, exit.account}, true);
@@ -101,7 +102,7 @@ void Sums::lives(const ProcessSample& sample, const ProgramAccount& program, std
   const std::uint64_t cpu_ns = sample.account.cpu_ns.value_or(0);
   if (!is_among_largest(cpu_ns)) return;
   RowSums own;
-  own.row.name = sample.process->program->tool.value_or(kNoTool);
+  own.row.name = known_tool(*sample.process->program).value_or(kNoTool);
   own.row.task = identities_.of(sample.process->context);
   own.row.process = sample.process;
   add_living(own, {begin_ns, sample.time_ns, sample.process->program, sample.account});

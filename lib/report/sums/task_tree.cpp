@@ -46,7 +46,7 @@ std::string engine_of(const std::string& row_name) {
 }
 
 std::string counted_as(const Context& context, const ProgramAccount& program) {
-  const std::string tool = program.program->tool.value_or(kNoTool);
+  const std::string tool = known_tool(*program.program).value_or(kNoTool);
   if (!program.engine_own) return tool;
   return "(" + context.engine.value_or(tool) + std::string(kItself);
 }

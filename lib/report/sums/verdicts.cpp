@@ -70,7 +70,7 @@ void Verdicts::add(const RunFinish& finish) {
   const Context& context = *finish.context;
   if (!context.run_key || runs_.size() >= Summary::kMostRuns) return;
   std::string name = run_name(context);
-  if (name.empty()) name = context.engine.value_or("the run");
+  if (name.empty()) name = context.engine.value_or("this run");
   runs_[*context.run_key] = {std::move(name), finish.end_ns - std::min(finish.end_ns, finish.begin_ns),
                              finish.exit_code, finish.exit_signal};
   tasks_[*context.run_key].counted.finished(finish);
@@ -126,7 +126,8 @@ std::string Verdicts::text(const std::vector<Finding>& findings) const {
         run.exit_signal ? "was ended by " + signal_name(*run.exit_signal)
         : !is_known     ? "ended, nobody knows how,"
                         : fmt::format("{} (status {})", succeeded == 1 ? "succeeded" : "failed", *run.exit_code);
-    out = fmt::format("{} {} {} {}", run.name, how, run.exit_signal ? "after" : "in", format_duration(run.wall_ns));
+    out = run.name + ' ' + how;
+    if (run.wall_ns != 0) out += (run.exit_signal ? " after " : " in ") + format_duration(run.wall_ns);
   } else {
     out = fmt::format("{} runs, {} succeeded", runs_.size(), succeeded);
   }

@@ -117,7 +117,7 @@ def _workload(path: str, run: dict[str, Any], rows: list[dict[str, Any]]) -> Wor
         work.notes.append("the run failed: it is replayed as far as it came")
     failed = sum(bool(row["exit_code"] or row["exit_signal"]) for row in rows)
     if failed:
-        work.notes.append(f"{failed} tasks failed: they are replayed as they ran")
+        work.notes.append(f"{failed} {'task failed: it is replayed as it' if failed == 1 else 'tasks failed: they are replayed as they'} ran")
     return work
 
 
