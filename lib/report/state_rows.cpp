@@ -319,7 +319,11 @@ void StateRows::exited(const ProcessExit& exit) {
   leave(exit.process->pid);
   StateRow* const row = row_of(exit.process->context);
   if (row == nullptr) return;
+  const auto joined = ended_programs_.joined(exit);
   add_to(row->sums, exit.program, true);
+  if (joined && std::all_of(joined->programs.begin(), joined->programs.end(),
+                            [&](const auto& each) { return row_of(each.first) == row; }))
+    settle_cpu(row->sums.row, joined->programs.size(), joined->cpu_ns, true);
   count_end(row->sums.row, exit);
   changed(*row);
   const std::uint64_t cpu_ns = least_cpu_ns(exit.account).value_or(0);
@@ -359,7 +363,7 @@ void StateRows::sampled(const ProcessSample& sample) {
       (known->second != row || living_.at(pid).sample.process->start_ns != sample.process->start_ns))
     leave(pid);
   living_.insert_or_assign(
-      pid, LivingRow{sample, ended_programs_.living(sample), ended_programs_.begin_of(*sample.process), snapshot_});
+      pid, LivingRow{sample, ended_programs_.living(sample), ended_programs_.begin_of(sample), snapshot_});
   places_.insert_or_assign(pid, row);
   if (row == nullptr) return;
   open(*row);
