@@ -255,11 +255,11 @@ void Subjects::take_figures(const std::vector<ReportNode>& nodes) {
   }
 }
 
-void Subjects::finish() {
+void Subjects::finish(const RecordingDamage& damage) {
   for (const auto& [pid, process] : living_) add_process(process);
   living_.clear();
   for (auto& [key, each] : scopes_) settle(each);
-  take_figures(make_report(summary_, {}).tree);
+  take_figures(make_report(summary_, {.damage = damage}).tree);
 }
 
 const SubjectScope* Subjects::scope_by(ScopeId id) const {

@@ -103,7 +103,7 @@ class Subjects {
 
   void add(const Event& whole);
   /// No event follows.
-  void finish();
+  void finish(const RecordingDamage& damage = {});
 
   /// All that a name, id, key or pid may mean; several: it does not say enough. A part of a name counts where nothing
   /// is called so.

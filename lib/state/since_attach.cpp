@@ -12,9 +12,9 @@ namespace tracer::internal {
 namespace {
 
 /// A sample that comes later tells little of what was before.
-constexpr std::uint64_t kSoonNs = 5'000'000'000;
+constexpr std::uint64_t kSoonAfterAttachNs = 5'000'000'000;
 /// /proc tells starts by the tick.
-constexpr std::uint64_t kTickNs = 20'000'000;
+constexpr std::uint64_t kTickOfStartsNs = 20'000'000;
 
 std::optional<std::uint64_t> most_read(const Account& account) {
   return account.read_bytes ? account.read_bytes : account.read_at_most_bytes;
@@ -32,7 +32,7 @@ Account counted_from_birth(const Account& account) {
 
 }  // namespace
 
-bool SinceAttach::lived_before(const Process& process) const { return process.start_ns + kTickNs < begin_ns_; }
+bool SinceAttach::lived_before(const Process& process) const { return process.start_ns + kTickOfStartsNs < begin_ns_; }
 
 SinceAttach::Known& SinceAttach::meet(const Process& process, std::uint64_t attached_ns, std::uint64_t time_ns,
                                       const Account& account, bool is_sample) {
@@ -41,7 +41,7 @@ SinceAttach::Known& SinceAttach::meet(const Process& process, std::uint64_t atta
   if (!fresh) return known;
   known.is_met = true;
   const std::uint64_t cpu_ns = least_cpu_ns(account).value_or(0);
-  const bool soon = is_sample && time_ns <= attached_ns + kSoonNs;
+  const bool soon = is_sample && time_ns <= attached_ns + kSoonAfterAttachNs;
   // The ledger begins with the attach.
   known.cpu_before_ns = account.ledger ? cpu_ns - std::min(cpu_ns, account.ledger->cpu_ns) : soon ? cpu_ns : 0;
   if (soon) known.before = counted_from_birth(account);

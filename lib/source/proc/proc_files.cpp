@@ -97,8 +97,7 @@ std::optional<ProcStatus> parse_proc_status(std::string_view text) {
   const auto anonymous = pages_of(text, "RssAnon:");
   const auto file = pages_of(text, "RssFile:");
   const auto shared = pages_of(text, "RssShmem:");
-  if (anonymous && file && shared)
-    status.memory = {*anonymous, *file, *shared, pages_of(text, "HugetlbPages:").value_or(0)};
+  if (anonymous && file && shared) status.memory = {*anonymous, *file, *shared};
   return status;
 }
 
