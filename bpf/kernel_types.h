@@ -279,6 +279,7 @@ struct percpu_counter {
 };
 
 struct mm_struct {
+	atomic64_t hugetlb_usage; /* in pages; only with CONFIG_HUGETLB_PAGE */
 	unsigned long hiwater_rss;
 	unsigned long arg_start;
 	unsigned long arg_end;

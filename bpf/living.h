@@ -135,6 +135,8 @@ int living_tasks(struct bpf_iter__task *context)
 		record->file_pages = not_negative(resident.pages[RSS_FILE]);
 		record->anonymous_pages = not_negative(resident.pages[RSS_ANONYMOUS]);
 		record->shared_pages = not_negative(resident.pages[RSS_SHARED]);
+		if (bpf_core_field_exists(task->mm->hugetlb_usage))
+			record->huge_pages = not_negative(BPF_CORE_READ(task, mm, hugetlb_usage.counter));
 	}
 	record->attached_ns = process->attached_ns;
 	record->tid = gone ? 0 : shown_tid(task);

@@ -256,6 +256,7 @@ struct tracer_wire_thread {
 	__u64 anonymous_pages;		/* of the process now; only with has_memory */
 	__u64 file_pages;
 	__u64 shared_pages;
+	__u64 huge_pages; /* of hugetlbfs, in pages of the usual size; in none of the above */
 	__u32 has_memory;
 	__u32 state;					/* TRACER_STATE_* */
 	struct tracer_wire_process_waits process_waits; /* only in the leader's record, else 0 */

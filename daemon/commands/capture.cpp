@@ -374,9 +374,10 @@ void Capture::finish(const std::string& title, Signals& signals) {
   live_.clear();
   std::string text = new_problems(true) + moved_files() + missing_in_outputs() + write_trace();
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
-  const tracer::SessionFigures figures{session_.totals(),     session_.statistics(),
-                                       session_.families(),   static_cast<std::uint64_t>(elapsed.count()),
-                                       !command_.has_value(), session_.tier()};
+  tracer::SessionFigures figures{session_.totals(),     session_.statistics(),
+                                 session_.families(),   static_cast<std::uint64_t>(elapsed.count()),
+                                 !command_.has_value(), session_.tier()};
+  figures.start_cpu_ns = static_cast<std::uint64_t>(started_cpu_.count());
   tracer::Report report = tracer::make_report(summary(), figures);
   text += set_price(report, price_);
   // What tracerd does besides the session is a cost of tracing, too: the live line, signals that others send it.

@@ -34,7 +34,7 @@ constexpr std::size_t kMostAskedWidth = 80;
 void add_all(Subjects& subjects, tracer::RecordingReader& reader) {
   tracer::internal::RecordedEvents events(reader);
   while (const auto event = events.next()) subjects.add(*event);
-  subjects.finish();
+  subjects.finish(reader.damage());
 }
 
 std::vector<Subject> all_of(const Subjects& subjects) {

@@ -149,8 +149,8 @@ void TaskFiles::add(const tracer::Event& event) {
   tasks_.insert_or_assign(
       key, EndedTask{name, has_hash ? one_line(context.task_id->substr(0, kHashBytes)) : "", task->pid, task->begin_ns,
                      task->end_ns, task->failed(), task->exit_code, task->exit_signal, account.cpu_ns,
-                     totals.peak_bytes ? totals.peak_bytes : totals.peak_at_least_bytes, totals.peak_at_most_bytes,
-                     value_of(tracer::bytes_read(account)), value_of(tracer::bytes_written(account))});
+                     totals.peak_bytes, totals.peak_at_most_bytes, value_of(tracer::bytes_read(account)),
+                     value_of(tracer::bytes_written(account))});
 }
 
 std::vector<const EndedTask*> TaskFiles::in_order() const {

@@ -148,12 +148,17 @@ struct Completeness {
   std::vector<FamilyState> missing;  ///< Requested families that are missing, wholly or in part.
   /// As in SessionEnd. Not absent: processes were looked for from time to time, so that sums are lower bounds.
   std::optional<std::uint64_t> missed_at_most;
+  /// Processes that lived before the session: they count from when they were attached.
+  std::uint64_t attached = 0;
+  std::uint64_t cpu_before_ns = 0;                   ///< That they had used until then.
+  std::map<std::string, std::uint64_t> handed_over;  ///< Calls by daemon, as in Summary.
 };
 
 /// The cost of the tracing.
 struct ReportCost {
   OwnCost own;
-  std::optional<double> cpu_share;  ///< The share of one CPU. Absent: the session's duration is unknown.
+  std::optional<double> cpu_share;                 ///< The share of one CPU. Absent: the session's duration is unknown.
+  std::optional<std::uint64_t> start_cpu_ns = {};  ///< CPU time until the session had started; not in `own`.
 };
 
 /// What an hour of a machine costs, in USD: a report with one has a cost of what its tasks did not use, an estimate.
@@ -204,10 +209,11 @@ struct SessionFigures {
   Statistics statistics = {};
   std::vector<FamilyState> families = {};  ///< Empty: no kernel was traced.
   std::uint64_t elapsed_ns = 0;
-  /// The session took in processes that lived before: their CPU time is that of their whole lives.
+  /// The session took in processes that lived before: the totals have figures of their whole lives.
   bool lived_before = false;
   Tier tier = Tier::kRecording;  ///< Session::tier(). kRecording: these figures are of no session, or of a part of one.
   RecordingDamage damage = {};   ///< RecordingReader::damage() of the recording that the events are from.
+  std::optional<std::uint64_t> start_cpu_ns = {};  ///< As in ReportCost.
 };
 
 /// Bytes that a process or program has read and written, as rows show them: by calls, or more if calls don't explain

@@ -27,18 +27,19 @@ struct SummaryRow {
   std::string name;
   Context task;                                 ///< By task only: its labels.
   std::shared_ptr<const Process> process = {};  ///< The process of a row by process; else null.
-  std::uint64_t processes = 0;           ///< That ended or live in it. By tool: that executed it, or are a copy of one.
-  std::uint64_t living = 0;              ///< The living part of `processes`.
-  std::uint64_t wall_ns = 0;             ///< Elapsed: from first start to last end, or last sample if it lives.
-  std::uint64_t lives_ns = 0;            ///< The sum of its programs' durations.
-  std::uint64_t cpu_ns = 0;              ///< Sum of the known ones.
-  std::uint64_t own_parts = 0;           ///< Number of OwnWork events; its process is not in `processes`.
-  std::uint64_t own_cpu_ns = 0;          ///< The part of cpu_ns in these.
-  std::uint64_t unknown_cpus = 0;        ///< Programs of unknown CPU time: cpu_ns has lower bounds of them, if any.
-  std::uint64_t read_bytes = 0;          ///< Sum of the known ones.
-  std::uint64_t read_at_most_bytes = 0;  ///< An upper bound, of those that have one.
-  std::uint64_t unknown_reads = 0;       ///< Programs with only a bound, if it exceeds what exec itself reads.
-  std::uint64_t unbounded_reads = 0;     ///< Without even a bound: read_bytes is too small.
+  std::uint64_t processes = 0;     ///< That ended or live in it. By tool: that executed it, or are a copy of one.
+  std::uint64_t living = 0;        ///< The living part of `processes`.
+  std::uint64_t wall_ns = 0;       ///< Elapsed: from first start to last end, or last sample if it lives.
+  std::uint64_t lives_ns = 0;      ///< The sum of its programs' durations.
+  std::uint64_t cpu_ns = 0;        ///< Sum of the known ones.
+  std::uint64_t own_parts = 0;     ///< Number of OwnWork events; its process is not in `processes`.
+  std::uint64_t own_cpu_ns = 0;    ///< The part of cpu_ns in these.
+  std::uint64_t unknown_cpus = 0;  ///< Programs of unknown CPU time: cpu_ns has lower bounds of them, if any.
+  std::uint64_t cpu_at_most_more_ns = 0;  ///< Programs whose process is known, but not they, may have so much more.
+  std::uint64_t read_bytes = 0;           ///< Sum of the known ones.
+  std::uint64_t read_at_most_bytes = 0;   ///< An upper bound, of those that have one.
+  std::uint64_t unknown_reads = 0;        ///< Programs with only a bound, if it exceeds what exec itself reads.
+  std::uint64_t unbounded_reads = 0;      ///< Without even a bound: read_bytes is too small.
   /// Like read_bytes, but the bytes fetched from storage if read calls don't explain them (mapped files, io_uring).
   std::uint64_t read_at_least_bytes = 0;
   std::uint64_t written_bytes = 0;  ///< Sum of the known ones.
@@ -225,9 +226,12 @@ struct BusyGpu {
 
 /// The most that was charged to a cgroup, and how much of it its processes explain.
 struct CgroupMemory {
-  std::uint64_t peak_bytes = 0;  ///< The kernel's own mark; if it has none, the maximum of all snapshots.
-  CgroupSample highest;          ///< The snapshot with the most memory; memory_bytes is known.
-  bool followed_wholly = true;   ///< All processes in it were followed at each snapshot.
+  /// The kernel's own mark, if it rose during the session; else the maximum of all snapshots, and `peak_is_floor`: the
+  /// mark may be of earlier times.
+  std::uint64_t peak_bytes = 0;
+  bool peak_is_floor = false;
+  CgroupSample highest;         ///< The snapshot with the most memory; memory_bytes is known.
+  bool followed_wholly = true;  ///< All processes in it were followed at each snapshot.
 };
 
 /// Not thread-safe. Its memory grows with processes that live at once, and, up to the bounds below, with different
@@ -287,6 +291,11 @@ class TRACER_EXPORT Summary {
   std::vector<BusyGpu> gpus() const;  ///< At most kMostBusy; those used for longest first.
   /// Those that the machines say they are: HostSample::instance_type, in the order of the alphabet.
   std::vector<std::string> instance_types() const;
+  /// Processes that lived before the session, which count from when they were attached; and their CPU time until then.
+  std::uint64_t attached() const noexcept;
+  std::uint64_t cpu_before_ns() const noexcept;
+  /// Calls that handed work to daemons whose work is not among the events, by what these are called.
+  std::map<std::string, std::uint64_t> handed_over() const;
   std::uint64_t exits() const noexcept;
   const std::map<std::string, std::uint64_t>& losses() const noexcept;  ///< By cause, of Loss events.
   const std::optional<SessionEnd>& end() const noexcept;

@@ -107,7 +107,12 @@ void set_peak(Account& account, std::uint64_t pages, const RecordFlags& flags) n
   }
 }
 
-void bound_peak(Account& account, bool in_doubt, std::optional<std::uint64_t> seen_bytes) noexcept {
+void bound_peak(Account& account, bool in_doubt, std::optional<std::uint64_t> seen_bytes, bool lacks_some) noexcept {
+  if (lacks_some) {
+    account.peak_rss_at_least_bytes = std::max(account.peak_rss_bytes.value_or(0), seen_bytes.value_or(0));
+    account.peak_rss_bytes.reset(), account.peak_rss_at_most_bytes.reset();
+    return;
+  }
   if (in_doubt && account.peak_rss_bytes) account.peak_rss_at_most_bytes = std::exchange(account.peak_rss_bytes, {});
   // The kernel's mark counts such pages several times: no lower bound.
   if (in_doubt && account.peak_rss_at_least_bytes) account.peak_rss_at_least_bytes = seen_bytes;

@@ -30,8 +30,9 @@ struct ProcessSums {
 ProcessSums difference(const ProcessSums& sums, const ProcessSums& before) noexcept;
 
 /// Of what may be mapped several times the kernel's mark is an upper bound; `seen_bytes` is the most that a snapshot
-/// saw, each page once.
-void bound_peak(Account& account, bool in_doubt, std::optional<std::uint64_t> seen_bytes) noexcept;
+/// saw, each page once. `lacks_some`: the mark counts not all pages, and is a lower bound.
+void bound_peak(Account& account, bool in_doubt, std::optional<std::uint64_t> seen_bytes,
+                bool lacks_some = false) noexcept;
 
 /// Of the program that an exec ended and that began at `base`.
 Account ended_account(const ExecRecord& record, const ProcessSums& base) noexcept;

@@ -364,10 +364,10 @@ void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
     if (!tracked.threads_pending && tracked.base_known)
       event.ended.account = ended_account(record, tracked.program_base);
     if (!tracked.base_cpu_known) forget_cpu(event.ended.account);
-    bound_peak(event.ended.account, tracked.peak_in_doubt, tracked.seen_bytes);
+    bound_peak(event.ended.account, tracked.peak_in_doubt, tracked.seen_bytes, tracked.has_huge_pages);
     forget_unseen(event.ended.account);
   }
-  tracked.peak_in_doubt = false;
+  tracked.peak_in_doubt = tracked.has_huge_pages = false;
   tracked.seen_bytes.reset();
   if (tracked.selection == Selection::kSelected && !tracked.announced) {
     auto labeled = std::make_shared<Process>(was_held ? *process : *before);
@@ -453,8 +453,8 @@ void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
       make_lower_bound(event.program.account);
       if (tracked.not_its_own.total != RawAccount()) make_lower_bound(event.account);
     }
-    bound_peak(event.account, tracked.peak_in_doubt, tracked.seen_bytes);
-    bound_peak(event.program.account, tracked.peak_in_doubt, tracked.seen_bytes);
+    bound_peak(event.account, tracked.peak_in_doubt, tracked.seen_bytes, tracked.has_huge_pages);
+    bound_peak(event.program.account, tracked.peak_in_doubt, tracked.seen_bytes, tracked.has_huge_pages);
     forget_unseen(event.account, tracked.ledger_known);
     forget_unseen(event.program.account);
     event.process = std::move(process);
@@ -483,6 +483,7 @@ void Correlator::on(const ThreadRecord& record, std::vector<Event>& events) {
   processes_.move_cgroup(tracked, record.identity);
   if (record.newly_adopted && tracked.selection == Selection::kSelected) announce(tracked, events);
   if (tracked.selection != Selection::kSelected || tracked.held) return;
+  tracked.has_huge_pages = tracked.has_huge_pages || (record.memory && record.memory->huge_pages != 0);
   samples_.add(record, tracked.process, tracked.attached_ns, tracked.not_its_own,
                tracked.calls_before_exec(record.read_before_exec_bytes));
 }

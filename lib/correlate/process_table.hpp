@@ -45,6 +45,7 @@ struct TrackedProcess {
   std::uint64_t started_ns = 0;
   std::uint64_t begin_ns = 0;               ///< When it began to do anything of its own.
   bool peak_in_doubt = false;               ///< Its program has pages that may be mapped several times.
+  bool has_huge_pages = false;              ///< Which the kernel's mark of its peak does not count.
   std::optional<std::uint64_t> seen_bytes;  ///< The most that its program held at a snapshot, each page once.
 
   /// False: the exec that began this program was lost, and what is known is of an earlier one.

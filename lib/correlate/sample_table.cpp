@@ -60,7 +60,8 @@ void SampleTable::add(const ThreadRecord& record, std::shared_ptr<const Process>
   const bool own = !sampling.borrows_memory();
   sample.rss_anonymous_bytes = own ? bytes_of_pages(record.memory->anonymous_pages) : 0;
   sample.rss_file_bytes = own ? bytes_of_pages(record.memory->file_pages) : 0;
-  sample.rss_shared_bytes = own ? bytes_of_pages(record.memory->shared_pages) : 0;
+  sample.rss_shared_bytes = own ? bytes_of_pages(record.memory->shared_pages + record.memory->huge_pages) : 0;
+  sampling.has_huge_pages = own && record.memory->huge_pages != 0;
 }
 
 /// Whose memory is, to an extent that matters, others', too: copies that have executed nothing, with all that run the
@@ -99,12 +100,19 @@ void SampleTable::share_out_memory() {
 void SampleTable::share_out_files() {
   if (host_ == nullptr) return;
   const auto until = std::chrono::steady_clock::now() + most_time_for_shares_;
+  const std::uint64_t huge_sharers = count_of_huge();
   for (auto& [pid, each] : samples_) {
     ProcessSample& sample = each.sample;
     if (sample.pss_bytes || sample.rss_file_bytes.value_or(0) < kLeastFileBytes) continue;
     if (resident_bytes(sample) > kMostFileBytesToWalk || std::chrono::steady_clock::now() >= until) continue;
-    if (const auto share = host_->pss_bytes(pid); share.value_or(0) != 0) sample.pss_bytes = share;
+    if (const auto share = host_->pss_bytes(pid, huge_sharers); share.value_or(0) != 0) sample.pss_bytes = share;
   }
+}
+
+/// Those that may have huge pages in common.
+std::uint64_t SampleTable::count_of_huge() const {
+  return static_cast<std::uint64_t>(
+      std::count_if(samples_.begin(), samples_.end(), [](const auto& each) { return each.second.has_huge_pages; }));
 }
 
 /// True: in the meantime none ended, and the share of the one that was read first is still the same.
@@ -112,9 +120,10 @@ bool SampleTable::read_shares(Pids& pids, std::chrono::steady_clock::time_point 
   const auto in_time = [&](std::uint32_t pid) {
     return std::chrono::steady_clock::now() < until && resident_bytes(samples_[pid].sample) <= kMostBytesToWalk;
   };
+  const std::uint64_t huge_sharers = count_of_huge();
   bool changed = false;
   std::erase_if(pids, [&](std::uint32_t pid) {
-    const auto share = in_time(pid) ? host_->pss_bytes(pid) : std::nullopt;
+    const auto share = in_time(pid) ? host_->pss_bytes(pid, huge_sharers) : std::nullopt;
     samples_[pid].sample.pss_bytes = share;
     if (!share) forget_memory(pid);
     if (share == std::uint64_t{0}) {
@@ -126,7 +135,7 @@ bool SampleTable::read_shares(Pids& pids, std::chrono::steady_clock::time_point 
   if (pids.empty()) return true;
   if (changed || !in_time(*pids.begin())) return false;
   const std::uint64_t first = *samples_[*pids.begin()].sample.pss_bytes;
-  const std::uint64_t again = host_->pss_bytes(*pids.begin()).value_or(0);
+  const std::uint64_t again = host_->pss_bytes(*pids.begin(), huge_sharers).value_or(0);
   return std::max(first, again) - std::min(first, again) <= first / 100;
 }
 

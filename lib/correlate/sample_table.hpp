@@ -51,6 +51,7 @@ class SampleTable {
     std::uint64_t read_before_exec_bytes = 0;
     std::optional<std::uint64_t> calls_before_exec = {};
     RecordFlags flags;
+    bool has_huge_pages = false;
     bool borrows_memory() const noexcept { return flags.borrows_memory; }
     bool is_copy() const noexcept { return flags.copy && !borrows_memory(); }
   };
@@ -58,6 +59,7 @@ class SampleTable {
   using Pids = std::set<std::uint32_t>;
 
   Pids sharing() const;
+  std::uint64_t count_of_huge() const;
   void share_out_memory();
   void share_out_files();
   bool read_shares(Pids& pids, std::chrono::steady_clock::time_point until);

@@ -16,6 +16,7 @@
 #include "report/sums/process_list.hpp"
 #include "report/sums/time_series.hpp"
 #include "report/sums/timeline.hpp"
+#include "state/since_attach.hpp"
 
 namespace tracer::internal {
 
@@ -47,7 +48,7 @@ class DetailedSummary {
   explicit DetailedSummary(std::optional<std::uint32_t> command_pid = {}, std::size_t most_processes = 2000)
       : command_pid_(command_pid), listed_(most_processes) {}
 
-  void add(const Event& event);
+  void add(const Event& whole);
   const Summary& summary() const noexcept { return summary_; }
   /// Of what was added so far. Without hosts.
   DetailedReport report(const SessionFigures& session) const { return detailed(make_report(summary_, session)); }
@@ -66,6 +67,7 @@ class DetailedSummary {
   OverTime over_time_{std::nullopt};
   ProcessList listed_;
   ContainerList containers_;
+  SinceAttach since_attach_;
 };
 
 }  // namespace tracer::internal

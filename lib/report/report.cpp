@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/quantities.hpp"
 #include "context/layers.hpp"
 #include "report/bound_by.hpp"
 #include "report/parallelism.hpp"
@@ -31,6 +32,17 @@ std::optional<Figure> at_least(std::uint64_t missing, std::uint64_t sum) {
   return Figure{sum, Bound::kAtLeast};
 }
 
+/// What is not known of some programs changes no digit that is shown.
+bool is_small(std::uint64_t more, std::uint64_t sum, std::string (*format)(std::uint64_t)) {
+  return format(sum) == format(sum + more);
+}
+
+std::optional<Figure> cpu_of(const SummaryRow& row) {
+  const bool unsure =
+      row.cpu_at_most_more_ns != 0 && !is_small(row.cpu_at_most_more_ns, row.cpu_ns, internal::format_duration);
+  return at_least(row.unknown_cpus + (unsure ? 1 : 0), row.cpu_ns);
+}
+
 std::optional<Figure> peak_of(const SummaryRow& row) {
   if (!row.task_peak_bytes) return std::nullopt;
   return at_least(row.task_peak_is_floor ? 1 : 0, *row.task_peak_bytes);
@@ -39,7 +51,9 @@ std::optional<Figure> peak_of(const SummaryRow& row) {
 std::optional<Figure> read_of(const SummaryRow& row) {
   const bool more_fetched = row.read_at_least_bytes > row.read_bytes;
   if (row.unbounded_reads != 0 || more_fetched) return at_least(1, std::max(row.read_bytes, row.read_at_least_bytes));
-  if (row.unknown_reads != 0) return Figure{row.read_at_most_bytes, Bound::kAtMost};
+  if (row.unknown_reads != 0 &&
+      !is_small(row.read_at_most_bytes - row.read_bytes, row.read_bytes, internal::format_bytes))
+    return Figure{row.read_at_most_bytes, Bound::kAtMost};
   return Figure{row.read_bytes, Bound::kExact};
 }
 
@@ -67,7 +81,7 @@ ReportRow row_of(const SummaryRow& sums) {
   row.lives_ns = sums.lives_ns;
   row.first_start_ns = sums.first_start_ns;
   row.last_end_ns = sums.last_end_ns;
-  row.cpu_ns = at_least(sums.unknown_cpus, sums.cpu_ns);
+  row.cpu_ns = cpu_of(sums);
   row.cpu_utilization = internal::utilization_of(row);
   if (sums.ledger && sums.process_ledger && sums.process_ledger->running_ns != 0)
     row.concurrency = static_cast<double>(sums.ledger->cpu_ns) / static_cast<double>(sums.process_ledger->running_ns);
@@ -178,6 +192,11 @@ Completeness completeness_of(const Summary& summary, const SessionFigures& sessi
                                      all_losses(certificate, [](std::string_view cause) {
                                        return cause.starts_with("ring_full_") || is_in_no_row(cause);
                                      }));
+  // The kernel's sums have all that those did that lived before.
+  if (session.lived_before && summary.attached() != 0) certificate.total_is_whole = certificate.rows_are_whole;
+  certificate.attached = summary.attached();
+  certificate.cpu_before_ns = summary.cpu_before_ns();
+  certificate.handed_over = summary.handed_over();
   for (const FamilyState& state : session.families)
     if (state.problem) certificate.missing.push_back(state);
   return certificate;
@@ -234,13 +253,14 @@ ReportRow total_of(const Summary& summary, const SessionFigures& session, const 
     cpu_ns += totals.account.cpu_ns.value_or(0);
   }
   if (!complete || session.lived_before) sums.wall_ns = std::max(sums.wall_ns, session.elapsed_ns);
-  if (!complete || sums.unknown_cpus != 0) {
+  const bool whole_lives = session.lived_before && certificate.attached != 0;
+  if (!whole_lives && (!complete || sums.unknown_cpus != 0)) {
     sums.cpu_ns = cpu_ns + seen.own_cpu_ns;
     const auto unknown = [](const Survivor& each) { return !each.sample.account.cpu_ns; };
     sums.unknown_cpus = static_cast<std::uint64_t>(std::count_if(living.begin(), living.end(), unknown));
   }
   // What exec itself has read is known better of each program than of all processes together.
-  if (!complete) {
+  if (!complete && !whole_lives) {
     set_io(sums, session.totals, living);
     // The kernel adds up what ended.
     sums.unbounded_reads += seen.own_parts;
@@ -298,7 +318,7 @@ void for_each_row(std::vector<ReportNode>& nodes, const Mark& mark) {
 }
 
 ReportCost cost_of(const Summary& summary, const SessionFigures& session) {
-  ReportCost cost{session.statistics.cost, std::nullopt};
+  ReportCost cost{session.statistics.cost, std::nullopt, session.start_cpu_ns};
   const auto& end = summary.end();
   if (session.families.empty() && end) {
     cost.own.cpu_ns = end->cost_cpu_ns.value_or(0);

@@ -205,6 +205,12 @@ struct ReportPart<Completeness> {
       part_key("missed_at_most", &Completeness::missed_at_most, "", "processes were not polled",
                "at most so many processes lived too shortly to be seen, by the kernel's count of forks: see "
                "[docs/tiers.md](tiers.md). If it is there, `complete` is false and sums are lower bounds"),
+      part_key("attached", &Completeness::attached, "", "never",
+               "processes that lived before the session: their figures begin when they were attached"),
+      part_key("cpu_before_ns", &Completeness::cpu_before_ns, "ns", "never", "CPU time that these had used until then"),
+      part_key("handed_over", &Completeness::handed_over, "object", "never",
+               "calls that handed work to daemons that were not followed, by daemon: what these ran is in no figure "
+               "(`rules/daemons.toml`)"),
       part_key("missing", &Completeness::missing, "objects", "never",
                "families that were asked for, but are not there, or not all of them: [below](#missing)"));
 };
@@ -320,8 +326,13 @@ struct ReportPart<CgroupMemory> {
   static constexpr auto keys = std::tuple(
       part_key(
           "path", [](const CgroupMemory& memory) { return memory.highest.cgroup->path; }, "", "not known", "its path"),
-      part_key("peak_bytes", &CgroupMemory::peak_bytes, "bytes", "never",
-               "the kernel's own mark; where it has none, the most of all snapshots"),
+      part_key(
+          "peak_bytes",
+          [](const CgroupMemory& memory) {
+            return Figure{memory.peak_bytes, memory.peak_is_floor ? Bound::kAtLeast : Bound::kExact};
+          },
+          "bytes", "not known exactly: see `peak_bytes_at_least`",
+          "the kernel's own mark, if it rose during the session; else the most of all snapshots"),
       part_key("followed_wholly", &CgroupMemory::followed_wholly, "", "never",
                "at each snapshot all processes in it were followed"),
       part_key("highest_ns", HighestOf<&CgroupSample::time_ns>(), "ns", "never",
@@ -507,6 +518,8 @@ struct ReportPart<ReportCost> {
                "memory of the process that traces"),
       part_key("kernel_memory_bytes", OwnOf<&OwnCost::kernel_memory_bytes>(), "bytes", "not known",
                "its maps in the kernel"),
+      part_key("start_cpu_ns", &ReportCost::start_cpu_ns, "ns", "not known",
+               "CPU time until the session had started: loading its programs; not in `cpu_ns`"),
       part_key("cpu_share", &ReportCost::cpu_share, "of one CPU", "the session's length is not known",
                "CPU time per elapsed time"));
 };

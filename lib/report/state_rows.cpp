@@ -124,6 +124,7 @@ StateRow* StateRows::task_row(const std::shared_ptr<const Context>& context) {
 /// It may be in another run or step by now.
 void StateRows::place(StateRow& task, const Above& above) {
   if (task.run == above.run && task.of_step == above.step) return;
+  if (above.run != nullptr && task.run != above.run) above.run->sums.memory.add(task.sums.memory);
   leave_tasks(task, std::exchange(task.run, above.run));
   leave_tasks(task, std::exchange(task.of_step, above.step));
   for (StateRow* const each : {above.run, above.step})
@@ -305,12 +306,18 @@ StateRow* StateRows::finished(const Finish& finish, bool is_run) {
   return row;
 }
 
+/// What is in a task is in its run, too; the memory of a run is no sum of its tasks'.
+void StateRows::program_ended(StateRow& row, const ProgramAccount& program, bool peak_matters) {
+  add_to(row.sums, program, peak_matters);
+  if (row.run != nullptr) row.run->sums.memory.ended(program, peak_matters);
+}
+
 void StateRows::execed(const ProcessExec& exec) {
   // Of a command that was held, nothing had begun.
   if (!exec.ended.start_ns) return;
   StateRow* const row = row_of(exec.process->context);
   if (row == nullptr) return;
-  add_to(row->sums, exec.ended, exec.ended.start_ns != exec.process->start_ns);
+  program_ended(*row, exec.ended, exec.ended.start_ns != exec.process->start_ns);
   changed(*row);
 }
 
@@ -319,7 +326,11 @@ void StateRows::exited(const ProcessExit& exit) {
   leave(exit.process->pid);
   StateRow* const row = row_of(exit.process->context);
   if (row == nullptr) return;
-  add_to(row->sums, exit.program, true);
+  const auto joined = ended_programs_.joined(exit);
+  program_ended(*row, exit.program, true);
+  if (joined && std::all_of(joined->programs.begin(), joined->programs.end(),
+                            [&](const auto& each) { return row_of(each.first) == row; }))
+    settle_cpu(row->sums.row, joined->programs.size(), joined->cpu_ns, true);
   count_end(row->sums.row, exit);
   changed(*row);
   const std::uint64_t cpu_ns = least_cpu_ns(exit.account).value_or(0);
@@ -359,7 +370,7 @@ void StateRows::sampled(const ProcessSample& sample) {
       (known->second != row || living_.at(pid).sample.process->start_ns != sample.process->start_ns))
     leave(pid);
   living_.insert_or_assign(
-      pid, LivingRow{sample, ended_programs_.living(sample), ended_programs_.begin_of(*sample.process), snapshot_});
+      pid, LivingRow{sample, ended_programs_.living(sample), ended_programs_.begin_of(sample), snapshot_});
   places_.insert_or_assign(pid, row);
   if (row == nullptr) return;
   open(*row);
@@ -468,6 +479,7 @@ void StateRows::add(const Event& event) {
       StateRow* const row = row_of(work.process->context);
       if (row == nullptr) return;
       add_own_work(row->sums, work, OwnParts::kOfTask);
+      if (row->run != nullptr) row->run->sums.memory.worked(work.account.peak_rss_bytes, work.account.peak_rss_bytes);
       return changed(*row);
     }
     case EventKind::kRunStart: began(*event.get_if<RunStart>(), true); return;
@@ -544,11 +556,12 @@ SummaryRow StateRows::sums_of(StateRow& row, bool whole) {
   if (row.sums.row.first_start_ns != 0 || !row.living.empty())
     largest = larger_of(largest.value_or(PeakBounds{0, 0, 0}), sums.memory.peak());
   std::optional<TaskLedger> ledger = row.sums.row.task_ledger;
-  add_sums(sums, ended.sums);
+  add_row(sums.row, ended.sums.row);
   for (const StateRow* const task : row.tasks->open()) {
     RowSums of_task = task->sums;
     add_what_lives(of_task, *task);
-    add_sums(sums, of_task);
+    add_row(sums.row, of_task.row);
+    if (!task->living.empty() || !task->folded.empty()) sums.memory.peak_unknown();
     if (has_begun(of_task.row)) largest = larger(largest, of_task.memory.peak());
   }
   SummaryRow made = shown(sums, whole);

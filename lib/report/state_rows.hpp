@@ -111,6 +111,7 @@ class StateRows {
   void add_what_lives(RowSums& sums, const StateRow& row) const;
   void sampled(const ProcessSample& sample);
   void leave(std::uint32_t pid);
+  void program_ended(StateRow& row, const ProgramAccount& program, bool peak_matters);
   void exited(const ProcessExit& exit);
   void execed(const ProcessExec& exec);
   void end_snapshot();

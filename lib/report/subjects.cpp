@@ -8,7 +8,6 @@
 #include "base/tool_name.hpp"
 #include "report/asked_work.hpp"
 #include "report/bound_by.hpp"
-#include "report/sums/first_known.hpp"
 #include "report/parallelism.hpp"
 #include "report/time_shares.hpp"
 
@@ -40,7 +39,7 @@ SubjectProcess process_of(const ProcessExit& exit) {
 }
 
 SubjectProcess process_of(const ProcessSample& sample) {
-  SubjectProcess process{sample.process, sample.process->start_ns, sample.time_ns, true};
+  SubjectProcess process{sample.process, sample.attached_ns.value_or(sample.process->start_ns), sample.time_ns, true};
   process.cpu_ns = sample.account.cpu_ns;
   process.peak_bytes = sample.account.peak_rss_bytes;
   process.read_bytes = bytes_read(sample.account);
@@ -84,8 +83,8 @@ std::pair<std::uint64_t, std::uint64_t> span_of(const Subject& subject) {
 double cpu_together(const Neighbor& neighbor) {
   const std::uint64_t wall_ns = neighbor.scope->end_ns - std::min(neighbor.scope->begin_ns, neighbor.scope->end_ns);
   if (wall_ns == 0) return 0;
-  return static_cast<double>(neighbor.scope->cpu_ns.value_or(0)) * static_cast<double>(neighbor.together_ns) /
-         static_cast<double>(wall_ns);
+  return static_cast<double>(neighbor.scope->cpu_ns.value_or(Figure{}).value) *
+         static_cast<double>(neighbor.together_ns) / static_cast<double>(wall_ns);
 }
 
 }  // namespace
@@ -153,9 +152,11 @@ void Subjects::add_process(const SubjectProcess& process) {
   }
 }
 
-void Subjects::saw(const ProcessExit& exit) {
+void Subjects::saw(const ProcessExit& exit, std::optional<std::uint64_t> cpu_before_ns) {
   living_.erase(exit.process->pid);
-  add_process(process_of(exit));
+  SubjectProcess process = process_of(exit);
+  process.cpu_before_ns = cpu_before_ns;
+  add_process(process);
 }
 
 void Subjects::saw(const ContextChange& change) {
@@ -178,11 +179,7 @@ void Subjects::add_finish(const Finish& finish, bool is_run) {
   in->exit_signal = finish.exit_signal;
   in->processes = totals.processes;
   in->failed = totals.failed;
-  in->cpu_ns = totals.account.cpu_ns;
-  in->read_bytes = bytes_read(totals.account);
-  in->written_bytes = bytes_written(totals.account);
   in->ledger = finish.task_ledger;
-  if (const auto peak = first_known(totals.peak_bytes, totals.peak_at_least_bytes, {})) in->memory_bytes = peak;
   if constexpr (std::is_same_v<Finish, TaskFinish>) {
     in->requested = finish.requested;
     in->waits_for = finish.waits_for;
@@ -190,7 +187,21 @@ void Subjects::add_finish(const Finish& finish, bool is_run) {
   failures_[book_.id_of(*finish.context, is_run)] = totals.failures;
 }
 
-void Subjects::add(const Event& event) {
+namespace {
+
+/// What it had used before it was attached.
+template <class E>
+std::optional<std::uint64_t> cpu_before(const E& counted, const Event& whole) {
+  const auto& cpu_ns = whole.get_if<E>()->account.cpu_ns;
+  if (!counted.attached_ns || !cpu_ns || !counted.account.cpu_ns) return std::nullopt;
+  return *cpu_ns - *counted.account.cpu_ns;
+}
+
+}  // namespace
+
+void Subjects::add(const Event& whole) {
+  summary_.add(whole);
+  const Event event = since_attach_.of(whole);
   if (const std::uint64_t time_ns = event.time_ns(); time_ns != 0) {
     if (first_ns_ == 0) first_ns_ = time_ns;
     last_ns_ = std::max(last_ns_, time_ns);
@@ -201,9 +212,10 @@ void Subjects::add(const Event& event) {
   if (change != nullptr) return saw(*change);
   if (const auto* finding = event.get_if<Finding>()) return findings_.add(*finding);
   if (const auto* end = event.get_if<SessionEnd>()) is_polled_ |= end->missed_at_most.has_value();
-  if (const auto* exit = event.get_if<ProcessExit>()) return saw(*exit);
+  if (const auto* exit = event.get_if<ProcessExit>()) return saw(*exit, cpu_before(*exit, whole));
   if (const auto* sample = event.get_if<ProcessSample>()) {
-    living_.insert_or_assign(sample->process->pid, process_of(*sample));
+    SubjectProcess& living = living_[sample->process->pid] = process_of(*sample);
+    living.cpu_before_ns = cpu_before(*sample, whole);
   } else if (const auto* run = event.get_if<RunStart>()) {
     scope(run->context, true, run->start_ns);
   } else if (const auto* task = event.get_if<TaskStart>()) {
@@ -232,10 +244,27 @@ void Subjects::settle(SubjectScope& scope) const {
     for (SubjectProcess& each : *list) each.failed = each.failed && began_in(each);
 }
 
-void Subjects::finish() {
+/// They have the figures of their rows.
+void Subjects::take_figures(const std::vector<ReportNode>& nodes) {
+  for (const ReportNode& node : nodes) {
+    take_figures(node.below);
+    if (node.level != SummaryLevel::kRun && node.level != SummaryLevel::kTask) continue;
+    const auto known = scopes_.find(book_.id_of(node.row.task, node.level == SummaryLevel::kRun));
+    if (known == scopes_.end()) continue;
+    SubjectScope& scope = known->second;
+    scope.cpu_ns = node.row.cpu_ns;
+    scope.memory_bytes = node.row.memory_bytes;
+    scope.memory_at_most_bytes = node.row.memory_at_most_bytes;
+    scope.read_bytes = node.row.read_bytes;
+    scope.written_bytes = node.row.written_bytes;
+  }
+}
+
+void Subjects::finish(const RecordingDamage& damage) {
   for (const auto& [pid, process] : living_) add_process(process);
   living_.clear();
   for (auto& [key, each] : scopes_) settle(each);
+  take_figures(make_report(summary_, {.damage = damage}).tree);
 }
 
 const SubjectScope* Subjects::scope_by(ScopeId id) const {
@@ -366,7 +395,7 @@ ReportRow row_of_subject(const Subject& subject) {
     row.task_ledger = subject.scope->ledger;
     row.waits_for = subject.scope->waits_for;
     if (row.task_ledger) row.time = time_shares(*row.task_ledger);
-    if (subject.scope->cpu_ns) row.parallelism = parallelism_of(*subject.scope->cpu_ns, row.task_ledger);
+    if (subject.scope->cpu_ns) row.parallelism = parallelism_of(subject.scope->cpu_ns->value, row.task_ledger);
   } else {
     row.time = time_shares(subject.process->ledger, std::nullopt);
   }

@@ -19,6 +19,7 @@
 #include "report/sums/finding_list.hpp"
 #include "report/sums/run_paths.hpp"
 #include "state/book.hpp"
+#include "state/since_attach.hpp"
 
 namespace tracer::internal {
 
@@ -31,6 +32,7 @@ struct SubjectProcess {
   std::optional<std::int32_t> exit_code = {};
   std::optional<std::int32_t> exit_signal = {};
   std::optional<std::uint64_t> cpu_ns = {};
+  std::optional<std::uint64_t> cpu_before_ns = {};  ///< Of one that lived before: until it was attached.
   std::optional<std::uint64_t> peak_bytes = {};
   std::optional<Figure> read_bytes = {};
   std::optional<Figure> written_bytes = {};
@@ -53,10 +55,11 @@ struct SubjectScope {
   bool finished = false;
   std::optional<std::int32_t> exit_code = {};
   std::optional<std::int32_t> exit_signal = {};
-  std::uint64_t processes = 0;  ///< That ended.
-  std::uint64_t failed = 0;     ///< Failures that began in it.
-  std::optional<std::uint64_t> cpu_ns = {};
+  std::uint64_t processes = 0;        ///< That ended.
+  std::uint64_t failed = 0;           ///< Failures that began in it.
+  std::optional<Figure> cpu_ns = {};  ///< As in its row of a report; so are the next.
   std::optional<Figure> memory_bytes = {};
+  std::optional<std::uint64_t> memory_at_most_bytes = {};
   std::optional<Figure> read_bytes = {};
   std::optional<Figure> written_bytes = {};
   std::optional<TaskLedger> ledger = {};
@@ -104,9 +107,9 @@ class Subjects {
   /// `asked`: what the question is about, by which processes are kept.
   explicit Subjects(std::string_view asked);
 
-  void add(const Event& event);
+  void add(const Event& whole);
   /// No event follows.
-  void finish();
+  void finish(const RecordingDamage& damage = {});
 
   /// All that a name, id, key or pid may mean; several: it does not say enough. A part of a name counts where nothing
   /// is called so, and then a tool: the processes of it, of which those with most CPU time are kept.
@@ -148,8 +151,9 @@ class Subjects {
   template <class Finish>
   void add_finish(const Finish& finish, bool is_run);
   void saw(const ContextChange& change);
-  void saw(const ProcessExit& exit);
+  void saw(const ProcessExit& exit, std::optional<std::uint64_t> cpu_before_ns);
   void gone(ScopeId id, ScopeId into);
+  void take_figures(const std::vector<ReportNode>& nodes);
   const SubjectScope* scope_by(ScopeId id) const;
   void settle(SubjectScope& scope) const;
 
@@ -164,6 +168,8 @@ class Subjects {
   std::vector<DeviceUse> devices_;
   RunPaths paths_{book_};
   FindingList findings_;
+  Summary summary_;
+  SinceAttach since_attach_;
   std::uint64_t first_ns_ = 0;
   std::uint64_t last_ns_ = 0;
   std::uint64_t left_out_ = 0;  ///< Runs and tasks.

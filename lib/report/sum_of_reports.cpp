@@ -194,6 +194,9 @@ void add(Completeness& certificate, const Completeness& more) {
   certificate.rows_are_whole = certificate.rows_are_whole && more.rows_are_whole;
   for (const auto& [cause, count] : more.losses) certificate.losses[cause] += count;
   certificate.total_is_whole = certificate.total_is_whole && more.total_is_whole;
+  certificate.attached += more.attached;
+  certificate.cpu_before_ns += more.cpu_before_ns;
+  for (const auto& [daemon, calls] : more.handed_over) certificate.handed_over[daemon] += calls;
   if (more.missed_at_most) certificate.missed_at_most = certificate.missed_at_most.value_or(0) + *more.missed_at_most;
   for (const FamilyState& state : more.missing) {
     const bool known = std::any_of(certificate.missing.begin(), certificate.missing.end(),
@@ -223,6 +226,7 @@ void add(ReportCost& cost, const ReportCost& more) {
   add_figure(cost.own.kernel_ns, more.own.kernel_ns);
   add_figure(cost.own.memory_bytes, more.own.memory_bytes);
   add_figure(cost.own.kernel_memory_bytes, more.own.kernel_memory_bytes);
+  add_figure(cost.start_cpu_ns, more.start_cpu_ns);
   cost.cpu_share.reset();
 }
 

@@ -13,7 +13,7 @@ std::optional<std::string> why_json(RecordingReader& reader, std::string_view as
   internal::Subjects subjects(asked);
   internal::RecordedEvents events(reader);
   while (const auto event = events.next()) subjects.add(*event);
-  subjects.finish();
+  subjects.finish(reader.damage());
   if (asked.empty()) return internal::to_json(subjects);
   const auto found = subjects.find(asked);
   if (found.size() != 1) return std::nullopt;

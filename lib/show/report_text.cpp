@@ -166,8 +166,9 @@ void append_cgroups(std::string& out, const Report& report) {
     if (!memory.followed_wholly) continue;
     if (shown++ == kMostCgroups) break;
     const CgroupSample& at = memory.highest;
-    out += fmt::format("{}cgroup {}: peak {}", shown == 1 ? "\n" : "", printable(at.cgroup->path.value_or("?"), 100),
-                       format_bytes(memory.peak_bytes));
+    out += fmt::format(
+        "{}cgroup {}: peak {}", shown == 1 ? "\n" : "", printable(at.cgroup->path.value_or("?"), 100),
+        with_bound(memory.peak_is_floor ? Bound::kAtLeast : Bound::kExact, format_bytes(memory.peak_bytes)));
     if (at.held_bytes && at.file_bytes && at.shmem_bytes && at.unexplained_bytes && at.memory_bytes.value_or(0) != 0)
       out += fmt::format(
           "; at {}: processes {}, shared memory and tmpfs files {}, page cache {}, kernel {}, unexplained {}",
@@ -334,9 +335,18 @@ void append_survivors(std::string& out, const Report& report, std::optional<std:
     out += fmt::format("  {} {} more\n", symbols().ellipsis, report.survivors.size() - kMostSurvivors);
 }
 
+/// Of a session that is shorter, a share says nothing of what a longer one would cost.
+std::optional<double> telling_share(const ReportCost& cost) {
+  constexpr double kLeastNs = 10e9;
+  const double share = cost.cpu_share.value_or(0);
+  return share > 0 && static_cast<double>(cost.own.cpu_ns) / share >= kLeastNs ? cost.cpu_share : std::nullopt;
+}
+
 std::string cost_of(const ReportCost& cost, bool in_full) {
-  std::string text = fmt::format("tracing cost: CPU {}", format_duration(cost.own.cpu_ns));
-  if (cost.cpu_share) text += fmt::format(" ({:.1f} % of one)", *cost.cpu_share * 100);
+  std::string text = "tracing cost: CPU ";
+  if (cost.start_cpu_ns) text += fmt::format("{} to start, then ", format_duration(*cost.start_cpu_ns));
+  text += format_duration(cost.own.cpu_ns);
+  if (const auto share = telling_share(cost)) text += fmt::format(" ({:.1f} % of one)", *share * 100);
   if (!in_full) return text;
   text += cost.own.kernel_ns ? fmt::format(", in the kernel {}", format_duration(*cost.own.kernel_ns))
                              : ", in the kernel not measured";
@@ -346,10 +356,23 @@ std::string cost_of(const ReportCost& cost, bool in_full) {
   return text;
 }
 
+/// What is in no row although nothing was lost.
+std::string not_in_rows(const Completeness& certificate) {
+  std::string text;
+  if (certificate.attached != 0)
+    text += fmt::format("{} before it was followed, and {} since then: {} of CPU more since birth\n",
+                        format_count(certificate.attached, "process lived", "processes lived"),
+                        certificate.attached == 1 ? "counts" : "count", format_duration(certificate.cpu_before_ns));
+  for (const auto& [daemon, calls] : certificate.handed_over)
+    text += fmt::format("work was handed to {} ({}): what its daemon ran is not in these figures\n", daemon,
+                        format_count(calls, "call", "calls"));
+  return text;
+}
+
 /// One line if all is well and it fits.
 void append_certificate(std::string& out, const Report& report, std::optional<std::size_t> columns) {
   const Completeness& certificate = report.completeness;
-  const bool notable = report.cost.cpu_share.value_or(0) > kNotableCost;
+  const bool notable = telling_share(report.cost).value_or(0) > kNotableCost;
   out += fmt::format("\n{}complete: {}", certificate.complete ? "" : "NOT ", seen_text(certificate));
   if (!certificate.rows_are_whole && !certificate.missed_at_most)
     out += certificate.total_is_whole
@@ -362,13 +385,13 @@ void append_certificate(std::string& out, const Report& report, std::optional<st
   if (all_well) {
     const std::string cost = cost_of(report.cost, false);
     const std::size_t line = width_of(out.substr(out.rfind('\n') + 1));
-    out += (columns && line + 2 + width_of(cost) > *columns ? "\n" : "; ") + cost + '\n';
+    out += (columns && line + 2 + width_of(cost) > *columns ? "\n" : "; ") + cost + '\n' + not_in_rows(certificate);
     return;
   }
   out += '\n';
   for (const MissingFamilies& each : missing_families(certificate))
     out += fmt::format("{}: {} [{}]\n", each.names, each.problem->what, to_string(each.problem->code));
-  out += cost_of(report.cost, true) + '\n';
+  out += cost_of(report.cost, true) + '\n' + not_in_rows(certificate);
 }
 
 }  // namespace

@@ -77,15 +77,22 @@ std::string times_of(std::uint64_t begin_ns, std::uint64_t end_ns, bool ended, c
                      format_duration(end_ns - std::min(begin_ns, end_ns)));
 }
 
+std::optional<Figure> exactly(const std::optional<std::uint64_t>& value) {
+  return value ? std::optional(Figure{*value, Bound::kExact}) : std::nullopt;
+}
+
 template <class T>
-std::string figures_text(const T& of, const std::optional<Figure>& memory_bytes) {
+std::string figures_text(const T& of, const std::optional<Figure>& cpu_ns, const std::optional<Figure>& memory_bytes,
+                         const std::optional<std::uint64_t>& memory_at_most_bytes = {}) {
   const std::uint64_t wall_ns = of.end_ns - std::min(of.begin_ns, of.end_ns);
-  std::string text = fmt::format("CPU {}", of.cpu_ns ? format_duration(*of.cpu_ns) : kUnknownFigure);
-  if (of.cpu_ns && wall_ns != 0)
+  std::string text = fmt::format("CPU {}", format_figure(cpu_ns, format_duration));
+  if (cpu_ns && wall_ns != 0)
     text += fmt::format(" ({} of its wall time)",
-                        format_share(static_cast<double>(*of.cpu_ns) / static_cast<double>(wall_ns)));
-  return text + fmt::format(", memory {}, read {}, written {}", format_figure(memory_bytes, format_bytes),
-                            format_figure(of.read_bytes, format_bytes), format_figure(of.written_bytes, format_bytes));
+                        format_share(static_cast<double>(cpu_ns->value) / static_cast<double>(wall_ns)));
+  text += ", memory " + format_figure(memory_bytes, format_bytes);
+  if (memory_at_most_bytes) text += " " + with_bound(Bound::kAtMost, format_bytes(*memory_at_most_bytes));
+  return text + fmt::format(", read {}, written {}", format_figure(of.read_bytes, format_bytes),
+                            format_figure(of.written_bytes, format_bytes));
 }
 
 /// "used 3.1 of 8 requested CPUs while it computed"
@@ -172,7 +179,7 @@ std::string path_text(const Subjects& subjects, const SubjectScope& run) {
   std::vector<LifeBar> bars;
   for (const PathTask& each : path->tasks) {
     const SubjectScope* const task = subjects.task_by(each.task_key);
-    const std::uint64_t cpu_ns = task != nullptr ? task->cpu_ns.value_or(0) : 0;
+    const std::uint64_t cpu_ns = task != nullptr ? task->cpu_ns.value_or(Figure{}).value : 0;
     bars.push_back({each.name, "", each.begin_ns, each.end_ns,
                     cpu_ns >= (each.end_ns - std::min(each.begin_ns, each.end_ns)) / 2});
   }
@@ -199,7 +206,7 @@ std::string neighbors_text(const Subjects& subjects, const Subject& subject) {
   for (std::size_t i = 0; i < std::min(kMostNeighborsShown, neighbors.size()); ++i) {
     const SubjectScope& scope = *neighbors[i].scope;
     grid.add({fmt::format("  {}", printable(name_of_scope(scope), kMostSubjectName)),
-              format_duration(neighbors[i].together_ns), scope.cpu_ns ? format_duration(*scope.cpu_ns) : kUnknownFigure,
+              format_duration(neighbors[i].together_ns), format_figure(scope.cpu_ns, format_duration),
               format_figure(scope.read_bytes, format_bytes), format_figure(scope.written_bytes, format_bytes)});
   }
   out += grid.text();
@@ -227,7 +234,7 @@ std::string scope_head(const Subjects& subjects, const SubjectScope& scope, cons
   out += fmt::format("  ended by {}; {}", ended_text(scope.exit_code, scope.exit_signal),
                      format_count(scope.processes, "process", "processes"));
   if (scope.failed != 0) out += fmt::format(", {} failed", scope.failed);
-  out += "; " + figures_text(scope, scope.memory_bytes) + '\n';
+  out += "; " + figures_text(scope, scope.cpu_ns, scope.memory_bytes, scope.memory_at_most_bytes) + '\n';
   const Requested& requested = scope.requested;
   std::string asked;
   const auto add = [&asked](const std::string& part) { asked += (asked.empty() ? "" : ", ") + part; };
@@ -244,10 +251,12 @@ std::string process_head(const Subjects& subjects, const SubjectProcess& process
       fmt::format("process {} (pid {}){}\n", tool_name_of(is), is.pid, place_of(subjects, *is.context, true));
   if (const auto command = joined_command(*is.program)) out += "  " + printable(*command, 4 * kMostWhyCommand) + '\n';
   out += times_of(process.begin_ns, process.end_ns, !process.living, subjects, options);
-  std::optional<Figure> peak;
-  if (process.peak_bytes) peak = Figure{*process.peak_bytes, Bound::kExact};
   out += process.living ? "  " : fmt::format("  ended by {}; ", ended_text(process.exit_code, process.exit_signal));
-  return out + figures_text(process, peak) + '\n';
+  out += figures_text(process, exactly(process.cpu_ns), exactly(process.peak_bytes));
+  if (process.cpu_before_ns)
+    out += fmt::format("\n  since it was followed; before that, it had used {} of CPU",
+                       format_duration(*process.cpu_before_ns));
+  return out + '\n';
 }
 
 /// ", id ab/0123"; of a task that has no id, its first process.

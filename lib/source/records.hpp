@@ -135,6 +135,7 @@ struct ThreadRecord {
     std::uint64_t anonymous_pages = 0;
     std::uint64_t file_pages = 0;
     std::uint64_t shared_pages = 0;
+    std::uint64_t huge_pages = 0;  ///< Of hugetlbfs: in none of the above, nor in the kernel's mark of the peak.
   };
   std::optional<Memory> memory;  ///< Of the process, in the record of one of its threads.
   std::optional<ThreadState> state;

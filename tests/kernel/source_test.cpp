@@ -289,7 +289,7 @@ TEST_CASE("the reader is woken again, whatever came while it was reading or kept
     source->drain(kept, {.records = 1'000'000, .time = std::chrono::hours(1)});
   };
   const std::function<void()> keep_up = [&] {
-    static_cast<void>(source->questions()->pss_bytes(static_cast<std::uint32_t>(::getpid())));
+    static_cast<void>(source->questions()->pss_bytes(static_cast<std::uint32_t>(::getpid()), 0));
   };
   for (int n = 0; n < 3; ++n) {
     read_until_quiet(*source, drain);

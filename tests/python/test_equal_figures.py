@@ -95,5 +95,21 @@ class EqualFigures(TempDir):
                             self.assertAlmostEqual(table[key][figure], known[figure], delta=MOST_BEFORE_EXEC_NS)
 
 
+class EqualInState(unittest.TestCase):
+    def test_of_each_run_and_step(self):
+        for name in (*RECORDINGS, "nextflow-24", "nextflow-podman"):
+            recording = tracer.read(pages.RECORDINGS / f"{name}.tracer")
+            made = json.loads(recording.report.to_json())
+            state = recording.state()
+            for table, name_of in (("runs", "name"), ("steps", "step")):
+                rows = {(row.get("run_key"), row[name_of]): row for row in state[table]}
+                self.assertTrue(made["runs"])
+                for row in made[table]:
+                    other = rows[row.get("run_key"), row["name"]]
+                    for figure in (*FIGURES, "processes", "failed"):
+                        with self.subTest(recording=name, table=table, row=row["name"], figure=figure):
+                            self.assertEqual(*({end: each.get(figure + end) for end in BOUNDS.values()} for each in (row, other)))
+
+
 if __name__ == "__main__":
     unittest.main()

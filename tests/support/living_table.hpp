@@ -66,7 +66,7 @@ struct Asking final : internal::HostQuestions {
       Answer answer = [](std::uint32_t) { return std::optional(5 * kMiB); },
       std::chrono::milliseconds most_time = std::chrono::hours(1))
       : table(this, most_time), answer_(std::move(answer)) {}
-  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid) override {
+  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid, std::uint64_t) override {
     asked.push_back(pid);
     return answer_(pid);
   }

@@ -117,7 +117,9 @@ class ControlledSource : public WireSource,
   tracer::internal::Snapshots* snapshots() noexcept override { return this; }
   tracer::internal::HostQuestions* questions() noexcept override { return this; }
   tracer::internal::KernelSide* kernel_side() noexcept override { return this; }
-  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid) override { return tracer::internal::read_pss_bytes(pid); }
+  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid, std::uint64_t huge_sharers) override {
+    return tracer::internal::read_pss_bytes(pid, huge_sharers);
+  }
   void track(pid_t, std::uint32_t, tracer::internal::Feed&) override {}
   void snapshot(tracer::internal::Feed& feed, bool) override { feed.snapshot_end(0); }
   std::optional<std::string> cgroup_path(tracer::internal::Hierarchy, std::uint64_t) const override { return {}; }

@@ -52,8 +52,17 @@ TEST_CASE("of a cgroup the sample with the most memory is kept") {
   CHECK(cgroups[0].followed_wholly);
 }
 
-TEST_CASE("a cgroup's peak is the kernel's mark, and else the most of all snapshots") {
-  CHECK(cgroups_of({{.memory = 100, .peak = 700}, {.memory = 300, .peak = 600}}).at(0).peak_bytes == 700);
+TEST_CASE("a cgroup's peak is the kernel's mark if it rose, and else the most of all snapshots") {
+  const auto risen =
+      cgroups_of({{.memory = 100, .peak = 700}, {.memory = 300, .peak = 800}, {.memory = 200, .peak = 800}});
+  CHECK(risen.at(0).peak_bytes == 800);
+  CHECK_FALSE(risen.at(0).peak_is_floor);
+  const auto earlier = cgroups_of({{.memory = 100, .peak = 700}, {.memory = 300, .peak = 700}});
+  CHECK(earlier.at(0).peak_bytes == 300);
+  CHECK(earlier.at(0).peak_is_floor);
+  const auto at_once = cgroups_of({{.memory = 700, .peak = 700}, {.memory = 300, .peak = 700}});
+  CHECK(at_once.at(0).peak_bytes == 700);
+  CHECK_FALSE(at_once.at(0).peak_is_floor);
   CHECK(cgroups_of({{.memory = 100}, {.memory = 300}, {.memory = 200}}).at(0).peak_bytes == 300);
 }
 
@@ -72,7 +81,7 @@ TEST_CASE("a cgroup with others below it, or whose processes were not counted, i
 
 TEST_CASE("cgroups come with the highest peak first, and by hierarchy and number") {
   const auto cgroups = cgroups_of(
-      {{.memory = 100}, {.cgroup_id = 51, .peak = 900}, {.hierarchy = "memory", .memory = 500}, {.cgroup_id = 52}});
+      {{.memory = 100}, {.cgroup_id = 51, .memory = 900}, {.hierarchy = "memory", .memory = 500}, {.cgroup_id = 52}});
   REQUIRE(cgroups.size() == 4);
   CHECK(cgroups[0].highest.cgroup->id == 51);
   CHECK(cgroups[1].highest.cgroup->hierarchy == "memory");

@@ -86,7 +86,7 @@ TEST_CASE("when room is needed, cgroups of living processes keep their names; on
 
 TEST_CASE("a cgroup that was forgotten is looked up when it comes again") {
   struct Host final : HostQuestions {
-    std::optional<std::uint64_t> pss_bytes(std::uint32_t) override { return {}; }
+    std::optional<std::uint64_t> pss_bytes(std::uint32_t, std::uint64_t) override { return {}; }
     std::optional<std::string> cgroup_path(Hierarchy, std::uint64_t id) const override {
       ++asked;
       if (id == 7) return "/found";

@@ -37,6 +37,8 @@ using Columns = std::optional<std::size_t>;
 
 SessionFigures figures_of(const HeldSession& held, bool lived_before) {
   SessionState state = held.state();
+  // It is that of all that the program holds, too.
+  state.statistics.cost.memory_bytes.reset();
   return {std::move(state.totals),
           std::move(state.statistics),
           std::move(state.families),

@@ -102,6 +102,13 @@ class CertificateFigures:
     missed_at_most: int | None
     """At most so many processes lived too shortly to be seen, by the kernel's count of forks: see docs/tiers.md. If it
     is there, `complete` is false and sums are lower bounds. None: processes were not polled."""
+    attached: int
+    """Processes that lived before the session: their figures begin when they were attached."""
+    cpu_before_ns: int
+    """CPU time that these had used until then."""
+    handed_over: Mapping[str, int]
+    """Calls that handed work to daemons that were not followed, by daemon: what these ran is in no figure
+    (`rules/daemons.toml`)."""
     missing: tuple[MissingFamily, ...]
     """Families that were asked for, but are not there, or not all of them."""
 
@@ -207,8 +214,8 @@ class CgroupMemory:
 
     path: str | None
     """Its path. None: not known."""
-    peak_bytes: int
-    """The kernel's own mark; where it has none, the most of all snapshots."""
+    peak_bytes: Figure
+    """The kernel's own mark, if it rose during the session; else the most of all snapshots."""
     followed_wholly: bool
     """At each snapshot all processes in it were followed."""
     highest_ns: int
@@ -382,6 +389,8 @@ class ReportCost:
     """Memory of the process that traces. None: not known."""
     kernel_memory_bytes: int | None
     """Its maps in the kernel. None: not known."""
+    start_cpu_ns: int | None
+    """CPU time until the session had started: loading its programs; not in `cpu_ns`. None: not known."""
     cpu_share: float | None
     """CPU time per elapsed time. None: the session's length is not known."""
 

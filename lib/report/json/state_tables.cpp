@@ -104,14 +104,16 @@ class StateTables::Impl {
     book_.when_gone([this](ScopeId scope, ScopeId into) { gone_.emplace_back(scope, into); });
   }
 
-  void add(const Event& event, const Owner& owner, const Event* as_seen) {
+  void add(const Event& whole, const Owner& owner, const Event* whole_as_seen) {
     const std::lock_guard lock(mutex_);
+    const Event event = since_attach_.of(whole);
+    const Event seen = whole_as_seen == nullptr ? Event() : as_seen_since_attach_.of(*whole_as_seen);
+    const Event* const as_seen = whole_as_seen == nullptr ? nullptr : &seen;
     const EventKind kind = event.kind();
     if (kind == EventKind::kContextChange) book_.saw(*event.get_if<ContextChange>());
     if (kind == EventKind::kRunStart) book_.saw(*event.get_if<RunStart>());
     if (kind == EventKind::kTaskStart) book_.saw(*event.get_if<TaskStart>());
     if (kind == EventKind::kProcessExec) ended_programs_.saw(*event.get_if<ProcessExec>());
-    if (kind == EventKind::kProcessExit) ended_programs_.saw(*event.get_if<ProcessExit>());
     drop_gone();
     if (kind == EventKind::kLoss && !owner) {
       const auto& loss = *event.get_if<Loss>();
@@ -130,6 +132,7 @@ class StateTables::Impl {
     }
     if (kind == EventKind::kTaskFinish) book_.finished(*event.get_if<TaskFinish>()->context, false);
     if (kind == EventKind::kRunFinish) book_.finished(*event.get_if<RunFinish>()->context, true);
+    if (kind == EventKind::kProcessExit) ended_programs_.saw(*event.get_if<ProcessExit>());
     judge(event, owner, as_seen);
     drop_gone();
   }
@@ -210,6 +213,8 @@ class StateTables::Impl {
   std::map<std::string, std::uint64_t> losses_of_all_;
   Bounded<std::uint64_t, Kept> findings_;  ///< By key.
   EndedPrograms ended_programs_;
+  SinceAttach since_attach_;
+  SinceAttach as_seen_since_attach_;
   std::vector<std::pair<ScopeId, ScopeId>> gone_;
   Book book_;
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};

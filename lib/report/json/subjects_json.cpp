@@ -18,6 +18,7 @@ void put_subject_process(JsonBuilder& json, const SubjectProcess& process) {
   json.put("exit_signal", process.exit_signal);
   json.put("failed", process.failed);
   json.put("cpu_ns", process.cpu_ns);
+  json.put("cpu_before_ns", process.cpu_before_ns);
   json.put("peak_bytes", process.peak_bytes);
   json.put("read_bytes", process.read_bytes);
   json.put("written_bytes", process.written_bytes);
@@ -36,6 +37,7 @@ void put_scope(JsonBuilder& json, const SubjectScope& scope) {
   }
   json.put("cpu_ns", scope.cpu_ns);
   json.put("memory_bytes", scope.memory_bytes);
+  json.put("memory_bytes_at_most", scope.memory_at_most_bytes);
   json.put("read_bytes", scope.read_bytes);
   json.put("written_bytes", scope.written_bytes);
 }

@@ -21,7 +21,12 @@ class CgroupPeaks {
   std::vector<CgroupMemory> largest_first() const;
 
  private:
-  std::map<std::pair<std::string, std::uint64_t>, CgroupMemory> cgroups_;  ///< By hierarchy and id.
+  struct Known {
+    CgroupMemory memory;
+    std::uint64_t mark_before_bytes = 0;  ///< At the first sample.
+  };
+
+  std::map<std::pair<std::string, std::uint64_t>, Known> cgroups_;  ///< By hierarchy and id.
 };
 
 }  // namespace tracer::internal

@@ -14,16 +14,32 @@ void EndedPrograms::saw(const ProcessExec& exec) {
   add_figures(ended.account, exec.ended.account, Unknown::kIsPassed);
   ended.program_start_ns = exec.time_ns;
   if (!exec.ended.start_ns) ended.begin_ns = exec.time_ns;
+  if (exec.ended.start_ns && !exec.ended.account.cpu_ns && ended.joined.programs.size() <= kMostJoined)
+    ended.joined.programs.emplace_back(exec.process->context, exec.ended);
 }
 
-std::uint64_t EndedPrograms::begin_of(const Process& process) const {
-  const auto ended = ended_.find(id_of(process));
-  return ended == ended_.end() ? process.start_ns : ended->second.begin_ns.value_or(process.start_ns);
+std::optional<JoinedPrograms> EndedPrograms::joined(const ProcessExit& exit) const {
+  const auto ended = ended_.find(id_of(*exit.process));
+  if (!exit.account.cpu_ns || ended == ended_.end() || ended->second.joined.programs.size() > kMostJoined)
+    return std::nullopt;
+  JoinedPrograms joined = ended->second.joined;
+  if (!exit.program.account.cpu_ns) joined.programs.emplace_back(exit.process->context, exit.program);
+  const Account& before = ended->second.account;
+  const std::uint64_t known_ns =
+      before.cpu_ns.value_or(0) + before.cpu_at_least_ns.value_or(0) + least_cpu_ns(exit.program.account).value_or(0);
+  joined.cpu_ns = *exit.account.cpu_ns - std::min(*exit.account.cpu_ns, known_ns);
+  return joined.programs.empty() ? std::nullopt : std::optional(joined);
+}
+
+std::uint64_t EndedPrograms::begin_of(const ProcessSample& sample) const {
+  const std::uint64_t begin_ns = sample.attached_ns.value_or(sample.process->start_ns);
+  const auto ended = ended_.find(id_of(*sample.process));
+  return ended == ended_.end() ? begin_ns : ended->second.begin_ns.value_or(begin_ns);
 }
 
 ProgramAccount EndedPrograms::living(const ProcessSample& sample) const {
   const Process& process = *sample.process;
-  ProgramAccount program{process.start_ns, sample.time_ns, process.program, sample.account,
+  ProgramAccount program{sample.attached_ns.value_or(process.start_ns), sample.time_ns, process.program, sample.account,
                          process.context->engine_own};
   const auto ended = ended_.find(id_of(process));
   if (ended == ended_.end()) return program;

@@ -68,11 +68,14 @@ void OverTime::add(const Event& event) {
   }
 }
 
-void OverTime::count(const Process& process, const Account& account, std::uint64_t time_ns, Counted& counted) {
-  const std::uint64_t from_ns = counted.until_ns != 0 ? counted.until_ns : process.start_ns;
+template <class E>
+void OverTime::count(const E& event, Counted& counted) {
+  const Process& process = *event.process;
+  const std::uint64_t time_ns = event.time_ns;
+  const std::uint64_t from_ns = counted.until_ns != 0 ? counted.until_ns : event.attached_ns.value_or(process.start_ns);
   if (from_ns > time_ns) return;
   for (std::size_t i = 0; i < kAmounts; ++i) {
-    const auto amount = kOf[i].of(account);
+    const auto amount = kOf[i].of(event.account);
     if (!amount) continue;
     const std::uint64_t more = *amount - std::min(*amount, counted.amounts[i]);
     for (const std::string& row : rows_of(*process.context)) {
@@ -95,7 +98,7 @@ void OverTime::sampled(const ProcessSample& sample) {
   Counted& counted = living_[process.pid];
   if (counted.id != id_of(process)) counted = {id_of(process)};
   counted.sampled = true;
-  count(process, sample.account, sample.time_ns, counted);
+  count(sample, counted);
 }
 
 void OverTime::exited(const ProcessExit& exit) {
@@ -105,7 +108,7 @@ void OverTime::exited(const ProcessExit& exit) {
     if (known->second.id == id_of(process)) counted = known->second;
     living_.erase(known);
   }
-  count(process, exit.account, exit.time_ns, counted);
+  count(exit, counted);
   if (counted.sampled || !exit.program.account.peak_rss_bytes || !exit.program.start_ns) return;
   for (const std::string& row : rows_of(*process.context))
     series_.hold(row, row, *exit.program.start_ns, exit.time_ns, *exit.program.account.peak_rss_bytes);

@@ -61,7 +61,8 @@ class OverTime {
   bool is_in(const Context& context);
   /// The whole, and the step that it names.
   static std::vector<std::string> rows_of(const Context& context);
-  void count(const Process& process, const Account& account, std::uint64_t time_ns, Counted& counted);
+  template <class E>
+  void count(const E& event, Counted& counted);
   void exited(const ProcessExit& exit);
   void sampled(const ProcessSample& sample);
   template <class Sample>

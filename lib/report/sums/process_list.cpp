@@ -61,7 +61,7 @@ void ProcessList::add(const ProcessSample& living) {
   if (!has_room(living.account.cpu_ns.value_or(0))) return;
   const auto begin = begins_.find(id_of(*living.process));
   ListedProcess process;
-  process.begin_ns = begin == begins_.end() ? living.process->start_ns : begin->second;
+  process.begin_ns = begin == begins_.end() ? living.attached_ns.value_or(living.process->start_ns) : begin->second;
   process.end_ns = living.time_ns;
   process.living = true;
   HeldMemory held;

@@ -158,6 +158,12 @@ inline std::string_view state_of(const SubmittedTask& task) {
   return task.state == "ended_elsewhere" ? std::string_view("finished") : std::string_view(task.state);
 }
 
+/// Programs of unknown CPU times that are known together: `all`: all of them are in this row.
+inline void settle_cpu(SummaryRow& row, std::uint64_t programs, std::uint64_t cpu_ns, bool all) {
+  row.unknown_cpus -= std::min(row.unknown_cpus, programs);
+  (all ? row.cpu_ns : row.cpu_at_most_more_ns) += cpu_ns;
+}
+
 /// What is known stays.
 inline void add_requested(SummaryRow& row, const Requested& requested) {
   if (requested != Requested{}) row.requested = requested;
@@ -194,6 +200,7 @@ inline void add_row(SummaryRow& row, const SummaryRow& more) {
   row.own_parts += more.own_parts;
   row.own_cpu_ns += more.own_cpu_ns;
   row.unknown_cpus += more.unknown_cpus;
+  row.cpu_at_most_more_ns += more.cpu_at_most_more_ns;
   row.read_bytes += more.read_bytes;
   row.read_at_least_bytes += more.read_at_least_bytes;
   row.read_at_most_bytes += more.read_at_most_bytes;

@@ -10,12 +10,14 @@
 #include "report/sums/ended_programs.hpp"
 #include "report/sums/failures.hpp"
 #include "report/sums/finding_list.hpp"
+#include "report/sums/handed_over.hpp"
 #include "report/sums/run_paths.hpp"
 #include "report/sums/sums.hpp"
 #include "report/sums/touched.hpp"
 #include "report/sums/verdicts.hpp"
 #include "state/failure_chains.hpp"
 #include "state/pipe_graph.hpp"
+#include "state/since_attach.hpp"
 
 namespace tracer {
 namespace {
@@ -26,7 +28,7 @@ bool all_ended(const SessionEnd& end) { return end.processes_started == end.proc
 
 class Summary::Impl {
  public:
-  void add(const Event& event);
+  void add(const Event& whole);
   const internal::Sums& now() const;
   /// Nothing is missing of what has happened, so that upper bounds hold.
   bool whole() const { return end && losses.empty() && !end->missed_at_most; }
@@ -46,6 +48,8 @@ class Summary::Impl {
   internal::Failures failures;
   internal::Verdicts verdicts;
   Excused excused;
+  internal::SinceAttach since_attach;
+  internal::HandedOver handed_over;
   std::set<std::string> instance_types;
   std::uint64_t exits = 0;
   std::map<std::string, std::uint64_t> losses;
@@ -80,15 +84,18 @@ void Summary::Impl::add_exec(const ProcessExec& exec) {
   if (!process.context->engine_own) pipes.saw(process);
   sums_.ended(exec);
   ended_programs_.saw(exec);
+  handed_over.saw(process);
 }
 
 void Summary::Impl::add_exit(const ProcessExit& exit) {
   ++exits;
   living_.erase(exit.process->pid);
+  const auto joined = ended_programs_.joined(exit);
   ended_programs_.saw(exit);
   const bool own = exit.process->context->engine_own;
   if (!own) pipes.ended(exit);
   sums_.ended(exit);
+  if (joined) sums_.joined(exit, *joined);
   chains_.ended(exit, own);
 }
 
@@ -137,7 +144,8 @@ void Summary::Impl::add_own_work(const OwnWork& work) {
   sums_.worked(work);
 }
 
-void Summary::Impl::add(const Event& event) {
+void Summary::Impl::add(const Event& whole) {
+  const Event event = since_attach.of(whole);
   with_living_.reset();
   if (const auto* change = event.get_if<ContextChange>()) book.saw(*change), sums_.changed(*change);
   paths.add(event);
@@ -232,7 +240,7 @@ const internal::Sums& Summary::Impl::now() const {
   // What the session's own process did so far was reported.
   for (const auto& [pid, sample] : living_)
     if (!is_own(*sample.process))
-      with_living_->lives(sample, ended_programs_.living(sample), ended_programs_.begin_of(*sample.process));
+      with_living_->lives(sample, ended_programs_.living(sample), ended_programs_.begin_of(sample));
   for (const ToolSample& folded : living_folded_) with_living_->live(folded);
   return *with_living_;
 }
@@ -241,7 +249,7 @@ std::vector<Survivor> Summary::Impl::survivors() const {
   std::vector<Survivor> all;
   // What the session's own process did so far has a row.
   for (const auto& [pid, sample] : living_)
-    if (!is_own(*sample.process)) all.push_back({sample, ended_programs_.begin_of(*sample.process)});
+    if (!is_own(*sample.process)) all.push_back({sample, ended_programs_.begin_of(sample)});
   return all;
 }
 
@@ -275,6 +283,9 @@ std::vector<BusyGpu> Summary::gpus() const { return impl_->touched.gpus(); }
 std::vector<std::string> Summary::instance_types() const {
   return {impl_->instance_types.begin(), impl_->instance_types.end()};
 }
+std::uint64_t Summary::attached() const noexcept { return impl_->since_attach.processes(); }
+std::uint64_t Summary::cpu_before_ns() const noexcept { return impl_->since_attach.cpu_before_ns(); }
+std::map<std::string, std::uint64_t> Summary::handed_over() const { return impl_->handed_over.calls(); }
 std::uint64_t Summary::exits() const noexcept { return impl_->exits; }
 const std::map<std::string, std::uint64_t>& Summary::losses() const noexcept { return impl_->losses; }
 const std::optional<SessionEnd>& Summary::end() const noexcept { return impl_->end; }

@@ -85,6 +85,18 @@ void Sums::ended(const ProcessExit& exit) {
   add_to_largest(cpu_ns, {exit.process->pid, exit.start_ns, shown(own, true)});
 }
 
+void Sums::joined(const ProcessExit& exit, const JoinedPrograms& joined) {
+  const auto& context = exit.process->context;
+  for (const auto& [in, program] : joined.programs)
+    if (in != context && identities_.of(in) != identities_.of(context)) return;
+  const std::size_t count = joined.programs.size();
+  for (std::size_t i = 0; i < count; ++i)
+    for_each_row(context, joined.programs[i].second, [&](RowSums& sums, bool is_tool) {
+      if (is_tool) settle_cpu(sums.row, 1, joined.cpu_ns, count == 1);
+      if (!is_tool && i == 0) settle_cpu(sums.row, count, joined.cpu_ns, true);
+    });
+}
+
 void Sums::failed(const FailureOrigin& failure) {
   const Process& process = *failure.process;
   ProgramAccount program;

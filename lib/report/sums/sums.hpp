@@ -10,6 +10,7 @@
 
 #include <tracer/summary.hpp>
 
+#include "report/sums/ended_programs.hpp"
 #include "report/sums/identities.hpp"
 #include "report/sums/rows.hpp"
 #include "report/sums/task_tree.hpp"
@@ -21,6 +22,8 @@ class Sums {
  public:
   void ended(const ProcessExec& exec);
   void ended(const ProcessExit& exit);
+  /// After ended(): what of its programs is known together.
+  void joined(const ProcessExit& exit, const JoinedPrograms& joined);
   /// One that has ended is known to have failed.
   void failed(const FailureOrigin& failure);
   /// A process that lives and began at `begin_ns`, and `program`, its share of what the sample saw.

@@ -75,7 +75,8 @@ void Timeline::sampled(const ProcessSample& sample) {
   Living& living = living_[identity];
   living.sampled = true;
   living.snapshot_ns = sample.time_ns;
-  const std::uint64_t from_ns = living.counted_until_ns != 0 ? living.counted_until_ns : process.start_ns;
+  const std::uint64_t from_ns =
+      living.counted_until_ns != 0 ? living.counted_until_ns : sample.attached_ns.value_or(process.start_ns);
   if (from_ns > sample.time_ns) return;
   const std::uint64_t cpu_ns = std::max(sample.account.cpu_ns.value_or(0), living.counted_cpu_ns);
   use(tool, task, from_ns, sample.time_ns, cpu_ns - living.counted_cpu_ns);

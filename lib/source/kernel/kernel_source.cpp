@@ -208,9 +208,9 @@ class KernelSource final : public Source, public Tracker, public Snapshots, publ
     return programs_.memory_bytes() + rings_.extra_memory_bytes();
   }
 
-  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid) override {
+  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid, std::uint64_t huge_sharers) override {
     keep_up();
-    return read_pss_bytes(pid);
+    return read_pss_bytes(pid, huge_sharers);
   }
   std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const override {
     return knows_cgroup_paths() ? internal::cgroup_path(hierarchy, id) : std::nullopt;

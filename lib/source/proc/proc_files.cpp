@@ -97,7 +97,8 @@ std::optional<ProcStatus> parse_proc_status(std::string_view text) {
   const auto anonymous = pages_of(text, "RssAnon:");
   const auto file = pages_of(text, "RssFile:");
   const auto shared = pages_of(text, "RssShmem:");
-  if (anonymous && file && shared) status.memory = {*anonymous, *file, *shared};
+  if (anonymous && file && shared)
+    status.memory = {*anonymous, *file, *shared, pages_of(text, "HugetlbPages:").value_or(0)};
   return status;
 }
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -23,9 +24,13 @@ bool has_more_threads(const std::string& status) {
 
 }  // namespace
 
-std::optional<std::uint64_t> read_pss_bytes(std::uint32_t pid) {
+std::optional<std::uint64_t> read_pss_bytes(std::uint32_t pid, std::uint64_t huge_sharers) {
   const std::string folder = fmt::format("/proc/{}", pid);
   const auto text = read_small_file(folder + "/smaps_rollup");
+  const auto bytes_of = [&text](std::string_view name) -> std::uint64_t {
+    const std::size_t at = text->find(name);
+    return at == std::string::npos ? 0 : std::strtoull(text->c_str() + at + name.size(), nullptr, 10) * 1024;
+  };
   const std::size_t at = text ? text->find("\nPss:") : std::string::npos;
   if (at == std::string::npos) {
     // Of one that is ending the memory is gone already, of one that has ended all.
@@ -35,7 +40,9 @@ std::optional<std::uint64_t> read_pss_bytes(std::uint32_t pid) {
     return ended ? std::optional<std::uint64_t>(0) : std::nullopt;
   }
   // One that is swapped out has none, and lives.
-  return std::max<std::uint64_t>(std::strtoull(text->c_str() + at + 5, nullptr, 10) * 1024, 1);
+  const std::uint64_t huge =
+      bytes_of("\nPrivate_Hugetlb:") + bytes_of("\nShared_Hugetlb:") / std::max<std::uint64_t>(huge_sharers, 1);
+  return std::max<std::uint64_t>(bytes_of("\nPss:") + huge, 1);
 }
 
 }  // namespace tracer::internal

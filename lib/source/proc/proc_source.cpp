@@ -135,7 +135,9 @@ class ProcSource final : public Source, public Tracker, public Snapshots, public
     shed_.insert_or_assign(family, problem);
   }
 
-  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid) override { return read_pss_bytes(pid); }
+  std::optional<std::uint64_t> pss_bytes(std::uint32_t pid, std::uint64_t huge_sharers) override {
+    return read_pss_bytes(pid, huge_sharers);
+  }
   std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const override {
     return knows_cgroup_paths() ? internal::cgroup_path(hierarchy, id) : std::nullopt;
   }

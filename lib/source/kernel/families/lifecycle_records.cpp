@@ -171,7 +171,7 @@ bool take_thread(std::span<const std::byte> bytes, ThreadRecord& record) {
   record.flags = flags_of(wire.flags);
   record.newly_adopted = wire.newly_adopted != 0;
   if (wire.has_memory != 0)
-    record.memory = ThreadRecord::Memory{wire.anonymous_pages, wire.file_pages, wire.shared_pages};
+    record.memory = ThreadRecord::Memory{wire.anonymous_pages, wire.file_pages, wire.shared_pages, wire.huge_pages};
   record.state = state_of(wire.state);
   return true;
 }
