@@ -36,7 +36,7 @@ class Counted(support.TestCase):
         process = self.start(PYTHON, "-c", code, stdin=subprocess.PIPE)
         wait_until(lambda: os.path.exists(self.path("ready")), "it has computed")
         time.sleep(0.3)
-        watch = self.start(TRACERD, "watch", "--pid", str(process.pid), "--no-live", "--interval", "200ms", "--record",
+        watch = self.start(TRACERD, "watch", "--pid", str(process.pid), "--no-live", "--interval", "200", "--record",
                            self.path("r"), "--json", self.path("events"), stderr=subprocess.PIPE)
         wait_until(lambda: '"process_sample"' in text_of(self.path("events")), "it is sampled")
         if go_on:
