@@ -20,6 +20,7 @@
 #include "show/screen.hpp"
 #include "show/short_names.hpp"
 #include "show/time_bar.hpp"
+#include "show/wrapped.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -426,7 +427,7 @@ ShownTable make_table(const Report& report, std::optional<By> by, std::optional<
     const std::string text = shown.grid.text();
     if (fits && layout.bar && !report.total.time.empty())
       shown.legend = '\n' + time_bar_legend(text.find(symbols().unclear) != std::string::npos);
-    shown.legend += left_out(layout, !brief.empty(), table.has_spread());
+    shown.legend += wrapped(left_out(layout, !brief.empty(), table.has_spread()), columns);
     if (by == By::kSample && report.samples.empty())
       shown.legend +=
           "no samples are known: name them by --sample of tracerd run or task, Snakemake's wildcard "

@@ -82,9 +82,9 @@ class Counted(support.TestCase):
         self.addCleanup(pathlib.Path(number).write_text, before)
         if int(text_of(number)) < int(before) + 34:
             self.skipTest("there is no room for huge pages")
-        result = self.tracerd("run", "--no-live", "--report", self.path("report"), "--record", self.path("r"), "--", PYTHON, "-c", HUGE)
+        result = self.tracerd("run", "--no-live", "--report", self.path("report.json"), "--record", self.path("r"), "--", PYTHON, "-c", HUGE)
         self.assertEqual(result.returncode, 0, result.stderr)
-        total = json.loads(text_of(self.path("report")))["totals"]
+        total = json.loads(text_of(self.path("report.json")))["totals"]
         self.assertNotIn("memory_bytes", total, "the kernel keeps no mark of huge pages")
         self.assertTrue(64 * MIB <= total["memory_bytes_at_least"] < 90 * MIB, total)
         self.assertNotIn("memory_bytes_at_most", total)
@@ -107,13 +107,13 @@ class Counted(support.TestCase):
 
         run(200)
         self.assertGreater(int(mark.read_text()), 200 * MIB)
-        text = run(8, TRACERD, "run", "--no-live", "--report", self.path("report"), "--").stderr
-        shown = next(each for each in json.loads(text_of(self.path("report")))["cgroups"] if each["path"].endswith(group.name))
+        text = run(8, TRACERD, "run", "--no-live", "--report", self.path("report.json"), "--").stderr
+        shown = next(each for each in json.loads(text_of(self.path("report.json")))["cgroups"] if each["path"].endswith(group.name))
         self.assertNotIn("peak_bytes", shown)
         self.assertLess(shown["peak_bytes_at_least"], 60 * MIB)
         self.assertRegex(text, rf"cgroup \S*{group.name}: peak ≥ ")
-        run(300, TRACERD, "run", "--no-live", "--report", self.path("report"), "--")
-        shown = next(each for each in json.loads(text_of(self.path("report")))["cgroups"] if each["path"].endswith(group.name))
+        run(300, TRACERD, "run", "--no-live", "--report", self.path("report.json"), "--")
+        shown = next(each for each in json.loads(text_of(self.path("report.json")))["cgroups"] if each["path"].endswith(group.name))
         self.assertGreater(shown["peak_bytes"], 300 * MIB)
 
     def test_work_that_a_daemon_does_is_named(self):
@@ -123,18 +123,18 @@ class Counted(support.TestCase):
         for script, calls in (("docker run image a; docker --debug run image b; docker ps; true", {"docker": 2}),
                               ("sbatch job; true", {"slurm": 1}), ("docker images; true", {})):
             with self.subTest(script):
-                result = self.tracerd("run", "--no-live", "--report", self.path("report"), "--", "sh", "-c", script,
+                result = self.tracerd("run", "--no-live", "--report", self.path("report.json"), "--", "sh", "-c", script,
                                       env=os.environ | {"PATH": f"{self.path('bin')}:{os.environ['PATH']}"})
-                self.assertEqual(json.loads(text_of(self.path("report")))["certificate"]["handed_over"], calls, result.stderr)
+                self.assertEqual(json.loads(text_of(self.path("report.json")))["certificate"]["handed_over"], calls, result.stderr)
                 lines = re.findall(r"work was handed to (\S+) \((\d+) calls?\): what its daemon ran is not in these figures", result.stderr)
                 self.assertEqual({name: int(count) for name, count in lines}, calls)
 
     def test_the_cost_of_tracing_includes_its_start(self):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        result = self.tracerd("run", "--no-live", "--report", self.path("report"), "--", "true")
+        result = self.tracerd("run", "--no-live", "--report", self.path("report.json"), "--", "true")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        cost = json.loads(text_of(self.path("report")))["cost"]
+        cost = json.loads(text_of(self.path("report.json")))["cost"]
         counted = (cost["start_cpu_ns"] + cost["cpu_ns"]) / SECOND
         self.assertTrue(0.7 * used < counted <= 1.02 * used, (counted, used))
         line = next(line for line in result.stderr.split("\n") if "tracing cost" in line)
@@ -171,7 +171,9 @@ class Agreeing(support.TestCase):
             if of_kind(events, "own_work") or not exits or any(each["cpu_ns"] is None for each in exits):
                 continue
             with self.subTest(path.stem):
-                self.assertEqual(report["totals"].get("cpu_ns"), sum(each["cpu_ns"] for each in exits), report["totals"])
+                total = sum(each["cpu_ns"] for each in exits)
+                # By programs: below the last digit that is shown.
+                self.assertLess(abs(report["totals"]["cpu_ns"] - total), total / 1000, report["totals"])
 
 
 if __name__ == "__main__":

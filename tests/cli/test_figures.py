@@ -68,10 +68,12 @@ class WhatStillLives(Figures):
     def test_a_watch_of_what_runs_long_shows_it(self):
         busy = self.start(*self.python(BURN.format(seconds=60)))
         time.sleep(0.3)
+        # By the attach, it has used this, or more.
+        before = int(support.text_of(f"/proc/{busy.pid}/schedstat").split()[0]) / 1e9
         watch = self.start(support.TRACERD, "watch", "--no-live", "--pid", str(busy.pid), "--json", self.path("x.json"),
                            stderr=subprocess.PIPE, env={**os.environ, "LC_ALL": "C.UTF-8"})
         support.wait_until(lambda: '"process_sample"' in support.text_of(self.path("x.json")), "a snapshot")
-        truth = int(support.text_of(f"/proc/{busy.pid}/schedstat").split()[0]) / 1e9
+        truth = int(support.text_of(f"/proc/{busy.pid}/schedstat").split()[0]) / 1e9 - before
         watch.send_signal(2)
         text = watch.communicate(timeout=support.DEADLINE_SECONDS)[1]
         rows = self.rows(text)
@@ -150,7 +152,7 @@ class Memory(Figures):
         self.assertEqual(self.tracerd("export", "--benchmark", folder, self.path("r")).returncode, 0)
         row = next(csv.DictReader(io.StringIO(support.text_of(f"{folder}/{os.listdir(folder)[0]}")), delimiter="\t"))
         self.assertGreaterEqual(float(row["max_rss_at_most"]), 200)
-        self.assertLessEqual(float(row["max_rss"]), float(row["max_rss_at_most"]))
+        self.assertEqual(row["max_rss"], "NA", "it is not known exactly")
 
     def test_the_same_job_has_the_same_peak(self):
         program = self.python(

@@ -76,7 +76,7 @@ class SeveralRecordings(Logged):
         self.assertRegex(why.stdout, f"^on {os.uname().nodename}:\ntask second")
         unknown = self.tracerd("why", *self.recordings, "third")
         self.assertNotEqual(unknown.returncode, 0)
-        self.assertIn("has no task, run or process 'third'", unknown.stderr)
+        self.assertIn("has no task, run, process or tool 'third'", unknown.stderr)
         self.assertRegex(unknown.stderr, "first[^$]*second")
 
     def test_several_are_not_followed(self):

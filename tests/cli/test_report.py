@@ -297,7 +297,7 @@ class Report(support.TestCase):
             result = self.tracerd("run", "--record", path, "--max-size", "1MiB", "--rotate", "1", "--", "sh", "-c", "exit 0", word)
         self.assertEqual(sorted(os.listdir(self.folder)), ["r", "r.1"])
         self.assertIn('"two"', self.tracerd("dump", self.path("r.1")).stdout)
-        self.assertIn("oldest 1 files were removed", result.stderr)
+        self.assertIn("the oldest 1 file was removed", result.stderr)
 
     def test_what_a_link_leads_to_is_replaced_as_before(self):
         path, link = self.path("r"), self.path("link")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tracerd finds wrong: above the table, and by tracerd why."""
 
+import html
 import json
 import os
 import re
@@ -184,7 +185,7 @@ class Why(support.TestCase):
         self.assertEqual((row["critical_path"], row["without_task_ns"]), (critical, run["without_task_ns"]))
         self.assertRegex(printed, line)
         self.assertRegex(self.tracerd("report", path).stdout, line)
-        self.assertRegex(self.tracerd("report", "--html", path).stdout, line)
+        self.assertRegex(html.unescape(self.tracerd("report", "--html", path).stdout), line)
         text = self.why(path, run["run_key"])
         self.assertRegex(text, r"its tasks over time \(.*\):\n  make \(a\) .*\n  use \(a\) .*\n  join \(a\) ")
 

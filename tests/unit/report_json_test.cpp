@@ -332,7 +332,7 @@ Report full_report() {
   cgroup.cgroup = std::make_shared<const Cgroup>(Cgroup{.path = "/x"});
   cgroup.memory_bytes = cgroup.held_bytes = cgroup.file_bytes = cgroup.shmem_bytes = cgroup.kernel_bytes = 1;
   cgroup.unexplained_bytes = 1;
-  report.cgroups = {{5, cgroup, true}};
+  report.cgroups = {{5, false, cgroup, true}};
   report.files = {{.path = "/d/a", .read_by = "a", .written_by = "b", .opens = 1, .read_bytes = 2, .written_bytes = 3}};
   report.file_systems = {{.filesystem = "ext4", .read_bytes = 2, .written_bytes = 3}};
   report.peers = {{.tool = "a",
