@@ -38,12 +38,13 @@ struct Run {
 };
 
 std::shared_ptr<const Process> process_of(const Run& run) {
-  return build::process({.pid = run.pid, .start_ns = run.start_ns, .parent_pid = run.parent, .tool = run.tool});
+  return build::process({.pid = run.pid, .start_ns = run.attached ? 1 : run.start_ns, .parent_pid = run.parent, .tool = run.tool});
 }
 
 void begin(Summary& summary, const Run& run) {
   ProcessExec exec;
   exec.process = process_of(run);
+  exec.time_ns = run.start_ns;
   summary.add(exec);
 }
 

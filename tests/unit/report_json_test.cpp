@@ -368,6 +368,7 @@ Report full_report() {
   report.completeness.ended = 4;
   report.cost.own.kernel_ns = report.cost.own.memory_bytes = report.cost.own.kernel_memory_bytes = 1;
   report.cost.cpu_share = 0.5;
+  report.cost.start_cpu_ns = 1;
   return report;
 }
 

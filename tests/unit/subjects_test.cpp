@@ -31,6 +31,7 @@ Event exit_in_task(const Context& context, std::uint32_t pid, std::uint64_t begi
   exit.start_ns = exit.begin_ns = begin;
   exit.exit_code = status;
   exit.account.cpu_ns = end - begin;
+  exit.program = {begin, end, exit.process->program, exit.account, {}};
   return exit;
 }
 
