@@ -29,7 +29,7 @@ CHUNK, RUNS_OF_CHUNK, DAYS = 500_000, 500, 20
 QUESTIONS = {
     "exact p95 by tool and step": "SELECT tool, step, quantile_disc(wall_ns, 0.95), count(*) FROM processes GROUP BY tool, step",
     "one run": "SELECT step, count(*), sum(cpu_ns), max(peak_rss_bytes) FROM processes WHERE run = 'run-7777' GROUP BY step",
-    "usual()": "FROM usual((SELECT any_value(step) FROM (SELECT step FROM processes WHERE run = 'run-7777')), 'sh')",
+    "usual()": "",
     "usage_by_user()": "FROM usage_by_user('2026-11')",
 }
 
@@ -160,6 +160,8 @@ def step_ask(large: str, tries: str) -> dict:
 
     lake = tracer.lake(large)
     lake.sql("SET threads = 2")
+    step, tool = lake.sql("SELECT step, tool FROM processes WHERE run = 'run-7777' GROUP BY ALL ORDER BY count(*) DESC LIMIT 1").fetchall()[0]
+    usual = f"FROM usual('{step}', '{tool}')"
     folder = pathlib.Path(lake.sql("SELECT current_setting('temp_directory')").fetchall()[0][0])
     most, ended = [0], threading.Event()
 
@@ -174,7 +176,7 @@ def step_ask(large: str, tries: str) -> dict:
         walls, cpus = [], []
         for _ in range(1 + int(tries)):
             begin, used = time.perf_counter(), time.process_time()
-            answer = len(lake.sql(query).fetchall())
+            answer = len(lake.sql(query or usual).fetchall())
             walls.append(time.perf_counter() - begin)
             cpus.append(time.process_time() - used)
         found[name] = {"rows": answer, "first": walls[0], "walls": sorted(walls[1:]), "cpu": min(cpus[1:])}
