@@ -195,10 +195,11 @@ def parquet_of(connection: Any, schema: pyarrow.Schema, files: list[str]) -> str
     if not files:
         return ", ".join(f'NULL::{kind} AS "{column}"' for column, kind in kinds.items()) + " LIMIT 0"
     hive = "hive_partitioning = true, hive_types = {'date': DATE}" if "date" in kinds else "hive_partitioning = false"
-    source = f"read_parquet([{', '.join(quoted(file) for file in files)}], union_by_name = true, {hive})"
-    there = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-    columns = ", ".join(f'"{column}"' if column in there else f'NULL::{kind} AS "{column}"' for column, kind in kinds.items())
-    return f"{columns} FROM {source}"
+    # A column that a file has not is null; without this, each query would begin with a look into all files.
+    known = ", ".join(f"{quoted(column)}: {{'name': {quoted(column)}, 'type': {quoted(str(kind))}, 'default_value': NULL}}"
+                      for column, kind in kinds.items() if column != "date")
+    columns = ", ".join(f'"{column}"' for column in kinds)
+    return f"{columns} FROM read_parquet([{', '.join(quoted(file) for file in files)}], schema = MAP {{{known}}}, {hive})"
 
 
 def _schema(table: Any) -> pyarrow.Schema:
