@@ -8,8 +8,9 @@ usage: bench/tune.py [--seconds N] [--gib N] [--prices FILE] TASKS...
        bench/tune.py --across TASKS...
 
 --make writes a table of N attempts of 200 steps, some of which ran out of memory. --replay sizes each task that succeeded by
-those of its run and step that began before it; a failed attempt wastes its allocation for the whole time, and is repeated
-with twice as much. --across advises each run of a pipeline from each other one, as a file that is committed does. Tables as engines write them: run, pipeline, process, submit or start, realtime, memory, peak_rss, status.
+those of its run and step that began before it, as the command advises: below 5 it keeps its request. A failed attempt wastes its
+allocation for the whole time, and is repeated with twice as much. Then each step is advised from its first tasks, as a file does that
+is used as it is, and so are those that came later. --across advises each run of a pipeline from each other one, as a file that is committed does. Tables as engines write them: run, pipeline, process, submit or start, realtime, memory, peak_rss, status.
 Needs duckdb. Exit status 1: too slow, or too large.
 """
 
@@ -20,12 +21,13 @@ import csv
 import datetime
 import random
 import resource
+import statistics
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from tracer.tune import _memory, tune
+from tracer.tune import _memory, _steps, tune
 
 Task = tuple[float, float, float, float]
 """When it began, seconds, requested, peak, in bytes."""
@@ -56,15 +58,20 @@ def make(count: int, path: str) -> None:
 
 
 def r1(past: list[float], requested: float) -> float:
-    """The best of eleven published and simple rules in an earlier comparison, for reference."""
+    """The best of eleven published and simple rules in an earlier comparison, for reference. It sizes from the first task on."""
     n, most = len(past), max(past)
     size = most * (1 + max(0.03, 0.3 / n))
     size += max(requested - size, 0) * 0.5 / n**2
     return min(max(size, 5e8), max(requested, 1.2 * most))
 
 
-def ours(past: list[float], requested: float) -> float:
-    return _memory.allocation(_memory.Evidence.of(past), requested) or requested
+def ours(past: list[float], requested: float, failures: float | None = None) -> float:
+    """As the command advises."""
+    if len(past) < _memory.ENOUGH:
+        return requested
+    evidence = _memory.Evidence.of(past)
+    size = _steps.rounded(_memory.allocation(evidence, requested, failures) or requested)
+    return requested if size >= requested >= evidence.base else size
 
 
 RULES: dict[str, Rule] = {"requested": lambda past, requested: requested, "max + 20 %": lambda past, requested: 1.2 * max(past),
@@ -105,22 +112,18 @@ def replay(groups: list[list[Task]], rule: Rule) -> tuple[float, int, float]:
     return wasted / 3.6e12, failed, used / 3.6e12
 
 
-def promised(groups: list[list[Task]], failures: float) -> tuple[float, int, int]:
-    """First attempts that were expected to fail, that did, and how many there were, where advice is given."""
+def promised(groups: list[list[Task]], first: int, failures: float | None) -> tuple[float, int, int]:
+    """First attempts that were expected to fail, that did, and how many there were, behind the first tasks of each step."""
     expected, failed, count = 0.0, 0, 0
     for tasks in groups:
-        past: list[float] = []
-        for _, _, requested, peak in tasks:
-            if len(past) >= _memory.ENOUGH:
-                evidence = _memory.Evidence.of(past)
-                allocated = _memory.allocation(evidence, requested, failures) or requested
-                expected += _memory.failures_of(evidence, allocated)
-                failed, count = failed + (peak > allocated), count + 1
-            past.append(peak)
+        seen, later = [task[3] for task in tasks[:first]], tasks[first:]
+        size = ours(seen, statistics.median_low(task[2] for task in tasks[:first]), failures)
+        expected += _memory.failures_of(_memory.Evidence.of(seen), size) * len(later)
+        failed, count = failed + sum(peak > size for *_, peak in later), count + len(later)
     return expected, failed, count
 
 
-def across(kinds: dict[Kind, list[Task]], failures: float) -> None:
+def across(kinds: dict[Kind, list[Task]]) -> None:
     """Steps that are advised, and all: those with too few tasks keep their request."""
     steps: defaultdict[tuple[str, str], dict[str, list[Task]]] = defaultdict(dict)
     for (run, process, pipeline), tasks in kinds.items():
@@ -136,14 +139,14 @@ def across(kinds: dict[Kind, list[Task]], failures: float) -> None:
                 for _, seconds, requested, peak in tasks:
                     size = requested
                     if evidence.count >= _memory.ENOUGH:
-                        size = min(_memory.allocation(evidence, requested, failures) or requested, max(requested, evidence.base))
+                        size = ours([task[3] for task in seen], requested)
                         expected, advised = expected + _memory.failures_of(evidence, size), advised + 1
                         first_failed += peak > size
                     requested_waste += max(requested - peak, 0) * seconds
                     while size < peak:
                         wasted, failed, size = wasted + size * seconds, failed + 1, size * 2
                     wasted, count = wasted + (size - peak) * seconds, count + 1
-    print(f"--failures {failures}: {wasted / requested_waste:.1%} of the waste of what was requested, {100 * failed / count:.2f} failed attempts "
+    print(f"{wasted / requested_waste:.1%} of the waste of what was requested, {100 * failed / count:.2f} failed attempts "
           f"per 100 of {count:,} tasks; of {advised:,} with advice {expected:.1f} were expected to fail first, {first_failed} did")
 
 
@@ -166,8 +169,7 @@ def main() -> int:
             for kind, task in tasks_of(path):
                 kinds[kind].append(task)
         if options.across:
-            for failures in (0.01, 0.05):
-                across(kinds, failures)
+            across(kinds)
             return 0
         groups = [sorted(tasks) for tasks in kinds.values()]
         count = sum(map(len, groups))
@@ -175,9 +177,10 @@ def main() -> int:
             wasted, failed, used = replay(groups, rule)
             print(f"{name}: {wasted:,.0f} GB hours wasted, {100 * failed / count:.2f} failed attempts per 100, "
                   f"{100 * used / (used + wasted):.1f} % used, {count:,} tasks")
-        for failures in (0.01, 0.02, 0.05, 0.1):
-            expected, failed, advised = promised(groups, failures)
-            print(f"--failures {failures}: {expected:.1f} first attempts expected to fail, {failed} did, of {advised:,}")
+        for first in (10, 20):
+            for failures in (None, 0.1):
+                expected, failed, advised = promised(groups, first, failures)
+                print(f"from the first {first}, --failures {failures}: {expected:.1f} first attempts expected to fail, {failed} did, of {advised:,}")
         return 0
     begin, cpu = time.monotonic(), time.process_time()
     result = tune(options.tasks, prices=options.prices)

@@ -26,19 +26,6 @@ namespace tracerd {
 
 using tracer::internal::UniqueFd;
 
-/// Where it has its place, and what a gap says of it.
-struct Outbox::Part {
-  std::array<std::string, 3> folders = {};  ///< HOST, BOOT, UID
-  std::string session = {};
-  std::uint64_t number = 0;
-  std::optional<std::uint32_t> owner_uid = {};
-  tracer::HostInfo host = {};
-  std::uint64_t begin_ns = 0;  ///< By Unix time, as the next.
-  std::uint64_t end_ns = 0;
-
-  std::string name(std::uint64_t of, const char* kind) const { return fmt::format("{}-{:08}.{}", session, of, kind); }
-};
-
 namespace {
 
 using OpenedFolder = std::unique_ptr<DIR, int (*)(DIR*)>;
@@ -100,12 +87,16 @@ nlohmann::json read_gap(int folder, const std::string& name) {
 
 }  // namespace
 
+std::string Outbox::Part::name(std::uint64_t of, const char* kind) const {
+  return fmt::format("{}-{:08}.{}", session, of, kind);
+}
+
 std::optional<Outbox::Part> Outbox::part_of(int folder, const std::string& file) {
   UniqueFd fd(::openat(folder, file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
   try {
-    const tracer::internal::RecordingFile recording(fd.release(), {});
+    tracer::internal::RecordingFile recording(fd.release(), {});
     Part part;
     part.number = recording.header().number;
     part.owner_uid = recording.header().owner_uid;
@@ -114,6 +105,8 @@ std::optional<Outbox::Part> Outbox::part_of(int folder, const std::string& file)
     part.folders = {as_name(part.host.host_name), as_name(part.host.boot_id),
                     part.owner_uid ? std::to_string(*part.owner_uid) : "all"};
     part.session = as_name(part.host.session_id);
+    // With its first frame, it has a time.
+    recording.next_frame(tracer::internal::RecordingFile::Wait::kNever);
     part.begin_ns = recording.closed_ns() + part.host.wall_offset_ns;
     part.end_ns = static_cast<std::uint64_t>(written_ns(status));
     return part;
@@ -191,6 +184,7 @@ void Outbox::seal(int folder, const std::string& name, bool newest) {
   }
   count(failed);
   keep_bound();
+  note_lost();
 }
 
 void Outbox::take_up(const std::string& folder, const std::string& name) {
@@ -213,9 +207,16 @@ void Outbox::forget(int folder, const std::string& file) {
   if (!exists() || ::fstatat(folder, file.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
       (status.st_mode & 0777) == kSealed)
     return;
-  UniqueFd into;
-  if (const auto part = part_of(folder, file); part && open_folder_of(*part, into) == 0)
-    note_gap(into.get(), *part, "not_sealed");
+  if (const auto part = part_of(folder, file)) lost_.push_back({*part, "not_sealed"});
+  note_lost();
+}
+
+/// Those that fail, such as on a full disk, are noted later.
+void Outbox::note_lost() {
+  std::erase_if(lost_, [this](const Lost& lost) {
+    UniqueFd folder;
+    return open_folder_of(lost.part, folder) == 0 && note_gap(folder.get(), lost.part, lost.cause);
+  });
 }
 
 /// One that goes on has a new name, then the name before goes: what a name stands for never changes.
@@ -285,8 +286,7 @@ void Outbox::keep_bound() {
     const auto part = part_of(folder.get(), hidden);
     const bool noted = part && note_gap(folder.get(), *part, "outbox_full");
     ::unlinkat(folder.get(), hidden.c_str(), 0);
-    // On a full disk, there is room for it now.
-    if (part && !noted) note_gap(folder.get(), *part, "outbox_full");
+    if (part && !noted) lost_.push_back({*part, "outbox_full"});
     ++counts_.removed;
   }
   at_most_bytes_ = bytes;

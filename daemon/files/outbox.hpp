@@ -3,11 +3,15 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <tracer/host.hpp>
 
 #include "base/unique_fd.hpp"
 
@@ -53,16 +57,33 @@ class Outbox {
   static bool is_elsewhere(const std::filesystem::path& folder, const std::filesystem::path& outbox);
 
  private:
-  struct Part;
+  /// Where it has its place, and what a gap says of it.
+  struct Part {
+    std::array<std::string, 3> folders = {};  ///< HOST, BOOT, UID
+    std::string session = {};
+    std::uint64_t number = 0;
+    std::optional<std::uint32_t> owner_uid = {};
+    tracer::HostInfo host = {};
+    std::uint64_t begin_ns = 0;  ///< By Unix time, as the next.
+    std::uint64_t end_ns = 0;
+
+    std::string name(std::uint64_t of, const char* kind) const;
+  };
+  struct Lost {
+    Part part;
+    const char* cause;
+  };
   static std::optional<Part> part_of(int folder, const std::string& file);
   int open_folder_of(const Part& part, tracer::internal::UniqueFd& folder) const;
   int seal_one(int folder, const std::string& file);
   void keep_bound();
   bool note_gap(int folder, const Part& part, const char* cause);
+  void note_lost();
   void count(int error_number);
 
   const Options options_;
   Counts counts_;
+  std::vector<Lost> lost_;                      ///< That no gap says yet.
   std::optional<std::uint64_t> at_most_bytes_;  ///< It holds no more. Absent: not known.
 };
 

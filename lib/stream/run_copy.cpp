@@ -63,7 +63,10 @@ class OfRun {
             end_ns_.reset();
           } else if constexpr (std::same_as<std::remove_cvref_t<decltype(body)>, RunFinish>) {
             if (is_in(*body.context)) end_ns_ = body.time_ns;
-          } else if constexpr (requires { body.task_ledger; body.end_ns; }) {
+          } else if constexpr (requires {
+                                 body.task_ledger;
+                                 body.end_ns;
+                               }) {
             // Where the run's engine is not: from its first task to its last.
             if (!is_in(*body.context)) return;
             begin_ns_ = std::min(begin_ns_, body.start_ns);

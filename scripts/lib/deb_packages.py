@@ -70,6 +70,9 @@ def make(out, version, date, like_dev=False, python=None):
         copy(ROOT / "packaging/tracerd.toml", staged / "etc/tracer/tracerd.toml")
     deb_python.stage(folder, staged, date, like_dev, python)
     write_debian_folder(tree / "debian", version, date, python)
+    # Of two clones, files have different times; dpkg-deb changes only those that are later.
+    for path in work.rglob("*"):
+        os.utime(path, (date, date), follow_symlinks=False)
     environment = {"TRACER_STAGED": str(staged), "SOURCE_DATE_EPOCH": str(date), "TRACER_PYTHON": deb_python.interpreter(python),
                    "TRACER_DEB_OPTIONS": "-Zxz -z0" if like_dev else ""}
     # Build dependencies were needed before, where it was built.

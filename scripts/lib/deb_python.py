@@ -4,16 +4,12 @@ Python, the command tracer, and the units of tracer notify and tracer lake ship.
 import re
 import shutil
 import subprocess
-import tomllib
 
 import manual_pages
 import python_package
 from staged_files import ROOT, copy, filled, output_of, project_version, run
 
 DEBIANS = "/usr/bin/python3"
-# All that commands need, but for boto3 (aws), for one option of one command, and the extra lake: 300 MB, and obstore, whose wheel
-# lacks the licenses of what is linked into it. Shipping to a folder needs none of it.
-EXTRAS = ("ui", "cost")
 PLACE = "opt/tracer/lib"
 
 
@@ -50,9 +46,9 @@ def stage(build, staged, date, like_dev, python=None):
 
 
 def install_extras(python, modules):
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    """No other files than those whose hashes are listed."""
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--only-binary", ":all:",
-        "--target", modules, "--constraint", ROOT / "packaging/python-versions.txt", *(each for name in EXTRAS for each in extras[name]))
+        "--target", modules, "--require-hashes", "--requirement", ROOT / "packaging/python-versions.txt")
     # Commands of others, which name the Python that pip ran under.
     shutil.rmtree(modules / "bin")
 

@@ -4,6 +4,7 @@ versions in the sources."""
 import datetime
 import hashlib
 import json
+import os
 import re
 import urllib.parse
 import uuid
@@ -11,14 +12,20 @@ import uuid
 from staged_files import ROOT, output_of
 
 # Beside the -dev packages of scripts/lib/packages: what a static program has of the compiler.
-OF_COMPILER = "libc6-dev", "libstdc++-12-dev"
+OF_COMPILER = "libc.a", "libstdc++.a", "libgcc.a"
+
+
+def packages_of_compiler():
+    """Of the one that compiles."""
+    paths = [os.path.realpath(output_of("c++", f"-print-file-name={name}")) for name in OF_COMPILER]
+    return [line.partition(":")[0] for line in output_of("dpkg-query", "-S", *paths).splitlines()]
 
 
 def linked_libraries():
     """(name, version) of each library that a static tracerd contains."""
     listed = output_of("bash", "-c", '. scripts/lib/packages && echo "${BUILD_PACKAGES[*]}"').split()
     wanted = [name for name in listed if name.endswith("-dev")]
-    found = output_of("dpkg-query", "-W", "-f", "${Package} ${Version}\n", *wanted, *OF_COMPILER)
+    found = output_of("dpkg-query", "-W", "-f", "${Package} ${Version}\n", *wanted, *packages_of_compiler())
     return [tuple(line.split()) for line in found.splitlines()]
 
 
@@ -29,7 +36,7 @@ def component(kind, name, version, **more):
 
 def components():
     found = [component("deb/debian", name, version) for name, version in linked_libraries()]
-    pinned = re.findall(r"(?m)^(\S+)==(\S+)$", (ROOT / "packaging/python-versions.txt").read_text())
+    pinned = re.findall(r"(?m)^(\S+)==(\S+)", (ROOT / "packaging/python-versions.txt").read_text())
     found += [component("pypi", name.lower(), version) for name, version in pinned]
     of_page = json.loads((ROOT / "views/package-lock.json").read_text())["packages"]
     found += [component("npm", "preact", of_page["node_modules/preact"]["version"])]

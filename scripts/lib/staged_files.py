@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What packages contain: a build, and what is made of sources and help texts, in a folder as it is to lie on a machine."""
-import os
 import pathlib
 import re
 import shutil
@@ -69,6 +68,3 @@ def stage(build, prefix, components, date, program=None):
     copy(ROOT / "CHANGELOG.md", share / "doc/tracerd/CHANGELOG.md")
     copy(ROOT / "packaging/systemd/tracerd.service", prefix / "lib/systemd/system/tracerd.service")
     copy(ROOT / "packaging/systemd/tracerd.socket", share / "doc/tracerd/examples/tracerd.socket")
-    # Of two clones, files have different times.
-    for path in prefix.rglob("*"):
-        os.utime(path, (date, date), follow_symlinks=False)

@@ -2,6 +2,7 @@
 """Debian's package under a real systemd: its unit, the descriptor store, the watchdog, a socket unit, an upgrade and a purge.
 As root; nothing is installed or started on this machine."""
 import collections
+import contextlib
 import ctypes
 import json
 import pathlib
@@ -160,38 +161,51 @@ class UnderSystemd(unittest.TestCase):
         self.assertEqual(self.said(), [])
         self.assertEqual({key: self.of_status(key) for key in RIGHTS}, RIGHTS)
 
-    def test_nothing_is_lost_by_kills_restarts_and_an_upgrade(self):
-        packages.write_later_version(self.machine.path("/root/later.deb"), self.folder / "later")
-        storm = subprocess.Popen(self.machine.words(*self.machine.as_user(
+    @contextlib.contextmanager
+    def a_pipeline(self):
+        """Runs until the end of the block, as the user's. What it has printed is in the list then."""
+        said = []
+        process = subprocess.Popen(self.machine.words(*self.machine.as_user(
             USER, "env", "TRACER_SOURCE=service", "tracerd", "run", "--no-history", "--json", f"{HOME}/events.json", "--", "sh",
             "-c", STORM)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
+            yield said
+        finally:
+            self.machine.put(f"{HOME}/stop")
+            said.append(process.communicate(timeout=DEADLINE_S)[0])
+            self.machine.path(f"{HOME}/stop").unlink()
+        self.assertEqual(process.returncode, 0, said)
+
+    def test_nothing_is_lost_by_kills_restarts_an_upgrade_and_a_downgrade(self):
+        packages.write_later_version(self.machine.path("/root/later.deb"), self.folder / "later")
+        with self.a_pipeline() as said:
             for _ in range(3):
                 time.sleep(0.7)
                 self.kill("KILL")
             time.sleep(0.7)
             self.kill_twice()
-            for words in (("systemctl", "restart", "tracerd"), ("dpkg", "--force-confold", "-i", "/root/later.deb")):
+            for words in (("systemctl", "restart", "tracerd"), *(("dpkg", "--force-confold", "-i", f"/root/{name}.deb") for name in ("later", "tracerd"))):
                 time.sleep(0.7)
                 before = self.main_process()
                 self.allow_starts()
                 self.good(*words)
                 self.wait_for_another(before)
             time.sleep(0.5)
-        finally:
-            self.machine.put(f"{HOME}/stop")
-            said = storm.communicate(timeout=DEADLINE_S)[0]
-        self.assertEqual(storm.returncode, 0, said)
-        self.assert_it_goes_on(times=5)
-        self.assert_all_once(int(re.search(r"(?m)^\d+$", said)[0]))
+        self.assert_it_goes_on(times=6)
+        self.assert_all_once(int(re.search(r"(?m)^\d+$", said[0])[0]))
+
+    def events(self):
+        """Those of the pipeline, and how often each number was one's first argument, by kind."""
+        text = self.machine.path(f"{HOME}/events.json").read_text(encoding="utf-8")
+        events = [json.loads(line) for line in text.splitlines()]
+        return events, {kind: collections.Counter(event["argv"][1] for event in events
+                                                  if event["kind"] == kind and event["argv"] and event["argv"][0] == "/bin/true")
+                        for kind in ("process_exec", "process_exit")}
 
     def assert_all_once(self, count):
         self.assertGreater(count, 500)
-        text = self.machine.path(f"{HOME}/events.json").read_text(encoding="utf-8")
-        events = [json.loads(line) for line in text.splitlines()]
-        for kind in ("process_exec", "process_exit"):
-            seen = collections.Counter(event["argv"][1] for event in events
-                                       if event["kind"] == kind and event["argv"] and event["argv"][0] == "/bin/true")
+        events, numbers = self.events()
+        for kind, seen in numbers.items():
             wrong = [number for number in range(1, count + 1) if seen[str(number)] != 1]
             self.assertEqual((wrong[:9], len(seen)), ([], count), f"{kind}\n{self.log()}")
         losses = {event["cause"] for event in events if event["kind"] == "loss"}
@@ -220,10 +234,15 @@ class UnderSystemd(unittest.TestCase):
         self.wait_until(second.exists, "there are two recordings")
         self.assertEqual(self.main_process(), process)
 
-    def test_a_stop_leaves_nothing_in_the_kernel(self):
+    def its_programs(self):
+        """The numbers of BPF programs that the service has."""
         links = self.machine.path(f"/proc/{self.main_process()}/fdinfo")
         programs = {found[1] for path in links.iterdir() if (found := re.search(r"^prog_id:\s*(\d+)", path.read_text(), re.M))}
         self.assertGreater(len(programs), 10)
+        return programs
+
+    def test_a_stop_leaves_nothing_in_the_kernel(self):
+        programs = self.its_programs()
         self.good("systemctl", "stop", "tracerd")
         self.assertEqual((self.property("NFileDescriptorStore"), self.property("Result")), ("0", "success"))
         self.wait_until(lambda: not programs & living_programs(), "its programs are gone")
@@ -244,13 +263,51 @@ class UnderSystemd(unittest.TestCase):
         self.assert_it_goes_on()
         self.assert_exact()
 
-    def test_z_a_purge_while_it_runs_leaves_nothing(self):
+    def test_it_can_open_no_socket_of_a_network(self):
+        self.assertEqual(self.property("RestrictAddressFamilies"), "AF_UNIX")
+        # In the same fence, as systemd sets it up for each of the unit's programs.
+        self.configure(unit="ExecStartPre=/bin/bash -c 'for kind in tcp udp; do : < /dev/$$kind/127.0.0.1/9; done; true'")
+        self.good("systemctl", "restart", "tracerd")
+        self.wait_until(lambda: self.log().count("Address family not supported by protocol") == 2, "both are refused")
+
+    def test_an_outbox_is_for_its_group(self):
+        outbox = "/var/lib/tracer/outbox"
+        self.good("useradd", "--system", "--gid", "tracer-ship", "shipper")
+        self.configure(configuration=f'[recordings]\nfolder = "/var/lib/tracer"\nby_owner = true\noutbox = "{outbox}"\n')
+        self.good("systemctl", "restart", "tracerd")
+        self.good(*self.machine.as_user(USER, "true"))
+        self.good("systemctl", "reload", "tracerd")
+        self.wait_until(lambda: self.machine.run("sh", "-c", f"ls {outbox}/*/*/*/*-00000001.tracer")[0] == 0, "parts are sealed")
+        self.good("systemctl", "stop", "tracerd")
+        lines = self.good("find", outbox, "-printf", "%y %m %u %g\n").split("\n")[:-1]
+        # RestrictSUIDSGID= of the unit refuses the bit of folders: each is given to the group.
+        self.assertEqual(set(lines), {"d 770 root tracer-ship", "f 640 root tracer-ship"})
+        self.assertNotIn("tracerd: ", "".join(line for line in self.said() if "outbox" in line))
+        self.good("setpriv", "--reuid", "shipper", "--regid", "tracer-ship", "--clear-groups", "--inh-caps=-all", "sh", "-c",
+                  f"cat {outbox}/*/*/*/*.tracer > /dev/null && rm {outbox}/*/*/*/*.tracer")
+
+    def test_z_a_removal_and_a_purge_leave_a_pipeline_alone_and_nothing_behind(self):
         """The last one."""
         self.machine.path("/etc/systemd/system/tracerd.service.d/test.conf").unlink()
-        self.good("dpkg", "--purge", "tracerd")
-        self.assertEqual(self.property("ActiveState"), "inactive")
-        self.assertEqual(self.property("LoadState"), "not-found")
-        for path in ("/var/lib/tracer", "/run/tracer", "/usr/bin/tracerd", "/lib/systemd/system/tracerd.service"):
+        for how in ("--remove", "--purge"):
+            self.good("dpkg", "--force-confold", "-i", "/root/tracerd.deb")
+            self.good("systemctl", "restart", "tracerd")
+            programs = self.its_programs()
+            with self.a_pipeline() as said:
+                time.sleep(2)
+                self.good("dpkg", how, "tracerd")
+                time.sleep(0.5)
+            # It went on; what ran before is there, all of it and once.
+            _, numbers = self.events()
+            seen = len(numbers["process_exec"])
+            self.assertGreater(int(re.search(r"(?m)^\d+$", said[0])[0]), seen)
+            self.assertGreater(seen, 100)
+            for kind, last in (("process_exec", seen), ("process_exit", seen - 1)):
+                self.assertEqual([number for number in range(1, last + 1) if numbers[kind][str(number)] != 1], [], kind)
+            self.wait_until(lambda: not programs & living_programs(), "its programs are gone")
+            self.assertEqual((self.property("ActiveState"), self.property("LoadState")), ("inactive", "not-found"))
+            self.assertEqual(self.machine.run("sh", "-c", "grep -lx tracerd /proc/[0-9]*/comm")[1], "")
+        for path in ("/var/lib/tracer", "/etc/tracer", "/run/tracer", "/usr/bin/tracerd", "/lib/systemd/system/tracerd.service"):
             self.assertFalse(self.machine.path(path).exists(), path)
 
 

@@ -36,6 +36,9 @@ from tracer.cost._prices import import_prices
 from tracer.cost._shares import amount_of, shares_of, units_of
 from tracer.cost._tasks import recordings_in
 from tracer.cost._terms import TERMS
+from tracer.recommend import recommend
+from tracer.tune import tune
+from tracer.whatif import what_if
 
 ARN = "arn:aws:ecs:eu-west-1:111122223333:task/cluster/"
 ECS = [f"{n:032x}" for n in range(16)]
@@ -186,10 +189,10 @@ class Splits(CostCase):
                             [task("00:00:00", "04:00:00") | {"start": "2026-02-28T20:10:00Z"}])
         self.assertEqual(self.sums(result), {"allocated": Decimal("1.5"), "idle": Decimal("0.5")})
 
-    def test_spread_and_even(self) -> None:
+    def test_keep_and_spread(self) -> None:
         lines = [split_line(ECS[1], "0.1", "0.3"), split_line(ECS[2], "0.3", "0.8", task="ee00ee00")]
         tasks = [task("10:00:00", "10:30:00"), task("10:00:00", "10:30:00", "ee/00ee00", process="SORT")]
-        for idle, expected in (("keep", ("0.1", "0.3")), ("spread", ("0.4", "1.1")), ("even", ("0.65", "0.85"))):
+        for idle, expected in (("keep", ("0.1", "0.3")), ("spread", ("0.4", "1.1"))):
             result = self.costs(lines, tasks, idle=idle, by=["step"])
             found = {row["step"]: Decimal(row["allocated"]) for row in result.rows}
             self.assertEqual((found["ALIGN"], found["SORT"]), tuple(map(Decimal, expected)), idle)
@@ -208,20 +211,30 @@ class Splits(CostCase):
         result = self.costs([machine_line("0.35"), lines[1]], [task("10:00:00", "10:30:00")])
         self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.1")})
 
+    def test_split_lines_of_a_machine_under_a_savings_plan(self) -> None:
+        """The line has the price on demand, the split ones that of the plan: what they differ by is no idle capacity."""
+        covered = machine_line("1.00", line_item_line_item_type="SavingsPlanCoveredUsage", savings_plan_savings_plan_effective_cost="0.60")
+        negation = machine_line("-1.00", instance="", line_item_line_item_type="SavingsPlanNegation", line_item_usage_type="x")
+        split = split_line(ECS[1], "0.36", "0.24", split_line_item_parent_resource_id="i-0abc")
+        for basis, expected in (("billed", {"allocated": "0.60", "idle": "0.40", "not_attributable": "-1"}),
+                                ("effective", {"allocated": "0.36", "idle": "0.24"})):
+            result = self.costs([covered, negation, split], [task("10:00:00", "10:30:00")], basis=basis)
+            self.assertEqual(self.sums(result), {term: Decimal(value) for term, value in expected.items()}, basis)
+
     def test_idle_of_a_machine_beside_its_split_lines_goes_to_its_containers(self) -> None:
         """Also what the provider did not split; a run that is not among the tasks gets its part."""
         parent = {"split_line_item_parent_resource_id": "i-0abc"}
         lines = [machine_line("2.00"), split_line(ECS[1], "0.1", "0.3", **parent), split_line(ECS[2], "0.3", "0.8", task="ee00ee00", **parent)]
         tasks = [task("10:00:00", "10:30:00"), task("10:00:00", "10:30:00", "ee/00ee00", process="SORT")]
         part = Decimal("0.5") / Decimal("1.5")
-        for idle, expected in (("keep", ("0.1", "0.3")), ("spread", (Decimal("0.4") + part * Decimal("0.4"), Decimal("1.1") + part * Decimal("1.1"))),
-                               ("even", ("0.9", "1.1"))):
+        for idle, expected in (("keep", ("0.1", "0.3")), ("spread", (Decimal("0.4") + part * Decimal("0.4"), Decimal("1.1") + part * Decimal("1.1")))):
             result = self.costs(lines, tasks, idle=idle, by=["step"])
             found = {row["step"]: Decimal(row["allocated"]) for row in result.rows}
             for step, value in zip(("ALIGN", "SORT"), map(Decimal, expected)):
                 self.assertAlmostEqual(found[step], value, 11, idle)
         lines = [*lines[:2], split_line(ECS[2], "0.3", "0.8", "other", **parent)]
-        self.assertEqual(self.sums(self.costs(lines, tasks, idle="even")), {"allocated": Decimal("0.9"), "not_attributable": Decimal("1.1")})
+        self.assertEqual(self.sums(self.costs([lines[0] | {"line_item_unblended_cost": "1.50"}, *lines[1:]], tasks, idle="spread")),
+                         {"allocated": Decimal("0.4"), "not_attributable": Decimal("1.1")})
         lines = [machine_line("2.00"), split_line(ECS[1], "0", "0", **parent)]
         self.assertEqual(self.sums(self.costs(lines, tasks, idle="spread")), {"idle": Decimal(2)})
 
@@ -401,9 +414,8 @@ class Machines(CostCase):
 
     def test_idle_to_tasks(self) -> None:
         tasks = [task("10:00:00", "11:00:00", cpus="1", memory=str(4 << 30)), task("10:00:00", "10:30:00", "cc/00cc00", "r2")]
-        for idle, expected in (("spread", ("0.5", "0.5")), ("even", ("0.5", "0.5"))):
-            found = {row["run"]: Decimal(row["allocated"]) for row in self.costs([machine_line("1.00")], tasks, [HOST], idle=idle).rows}
-            self.assertEqual((found["r1"], found["r2"]), tuple(map(Decimal, expected)), idle)
+        found = {row["run"]: Decimal(row["allocated"]) for row in self.costs([machine_line("1.00")], tasks, [HOST], idle="spread").rows}
+        self.assertEqual((found["r1"], found["r2"]), (Decimal("0.5"), Decimal("0.5")))
 
 
     def test_machines_that_share_a_name(self) -> None:
@@ -453,6 +465,14 @@ class OtherLines(CostCase):
         self.assertEqual(self.sums(self.costs(lines)), {"unused_commitment": Decimal("0.4"), "not_attributable": Decimal("0.6")})
         self.assertEqual(self.sums(self.costs(lines, basis="effective")),
                          {"unobserved": Decimal("0.6"), "unused_commitment": Decimal("0.4")})
+
+    def test_list_prices_of_commitments(self) -> None:
+        """The list price of what a fee covers is that of the usage: once."""
+        price = {"pricing_public_on_demand_cost": "1.00"}
+        lines = [machine_line("1.00", line_item_line_item_type="SavingsPlanCoveredUsage", **price),
+                 self.line("SavingsPlanNegation", "-1.00"), self.line("SavingsPlanRecurringFee", "0.60", **price),
+                 self.line("RIFee", "0.30", **price)]
+        self.assertEqual(Decimal(self.costs(lines, basis="list").totals["USD"]["list"]), 1)
 
     def test_list_prices(self) -> None:
         lines = [machine_line("1", pricing_public_on_demand_cost="2"), self.line("Tax", "0.1")]
@@ -531,6 +551,17 @@ class Formats(CostCase):
         self.assertEqual(self.sums(result), {"idle": Decimal("0.5"), "not_attributable": Decimal("1")})
         effective = self.costs(lines, [task("10:00:00", "11:00:00")], [HOST], basis="effective")
         self.assertEqual(self.sums(effective)["unused_commitment"], Decimal("0.7"))
+
+    def test_focus_that_a_provider_has_split(self) -> None:
+        """1.3: all of a machine's row belongs to the container that it names, not to whatever ran on the machine."""
+        tags = {"unique_run_id": "r1", "task_hash": "ab12cd34ffff"}
+        row = {"BilledCost": "1", "EffectiveCost": "1", "ListCost": "1", "BillingCurrency": "USD", "ChargeCategory": "Usage", "ServiceCategory": "Compute",
+               "ChargePeriodStart": HOUR.format(10), "ChargePeriodEnd": HOUR.format(11), "ResourceId": "i-0abc", "Tags": "{}"}
+        tasks = [task("10:15:00", "10:30:00"), task("10:15:00", "10:45:00", "cc/00cc00", "r2")]
+        for allocated, expected in (({"AllocatedResourceId": "pod-1", "AllocatedTags": json.dumps(tags)}, {"r1": Decimal(1)}),
+                                    ({"AllocatedResourceId": ARN + ECS[1], "AllocatedTags": "{}"}, {"r2": Decimal(1)})):
+            result = self.costs([row | allocated], [tasks[0], tasks[1] | {"ecs_id": ARN + ECS[1]}], [HOST])
+            self.assertEqual({each["run"]: Decimal(each["allocated"]) for each in result.rows}, expected)
 
     def test_no_cost_is_made_of_quantity_and_price(self) -> None:
         self.assertEqual(sum(self.sums(self.costs([self.focus("0.00000080000")])).values()), Decimal("0.0000008"))
@@ -615,6 +646,8 @@ class BadBills(CostCase):
         path = self.folder / "bill.csv"
         path.write_text(Path(self.table("whole.csv", [split_line(ECS[1], "1", "0")])).read_text() + 'Usage,"cut')
         self.refused("TRC130", "bill.csv, row 2", "quote", bills=[path])
+        path.write_text(path.read_text().replace('Usage,"cut', "Usage,cut"))
+        self.assertNotIn("ignore", str(self.refused("TRC130", "bill.csv, row 2", "Expected Number of Columns: 11 Found: 2", bills=[path])))
 
     def test_machines_whose_sizes_and_times_are_none(self) -> None:
         bill = self.table("bill.csv", [machine_line("1")])
@@ -648,6 +681,55 @@ class BadBills(CostCase):
         result = costs(bills, repeated="newest")
         self.assertEqual(Decimal(result.totals["USD"]["billed"]), 2)
         self.assertTrue(any("replaced" in note for note in result.notes))
+
+    def test_two_deliveries_of_one_month(self) -> None:
+        """The open one and the final one: other ids and invoices, also if one was written in another way; by --repeated newest, the
+        parts of the newer one."""
+        month = {"bill_billing_period_start_date": "2026-03-01T00:00:00Z", "bill_payer_account_id": "1"}
+        lines = [machine_line(f"{hour}.50", hour, **month) for hour in range(4, 12)]
+        focus = [{"BilledCost": f"{n}.50", "EffectiveCost": "1", "ListCost": "1", "BillingCurrency": "USD", "ChargeCategory": "Usage",
+                  "ChargePeriodStart": HOUR.format(n), "ChargePeriodEnd": HOUR.format(n + 1), "ResourceId": "x", "BillingPeriodStart": HOUR.format(0),
+                  "ServiceCategory": "Compute"} for n in range(4, 12)]
+        cases = {"cur": ([row | {"identity_line_item_id": f"a{n}", "bill_invoice_id": ""} for n, row in enumerate(lines)],
+                         [row | {"identity_line_item_id": f"b{n}"} for n, row in enumerate(lines)]),
+                 "written anew": (lines, [row | {"line_item_unblended_cost": row["line_item_unblended_cost"].rstrip("0"), "line_item_usage_amount": "1.0",
+                                                 "line_item_usage_start_date": row["line_item_usage_start_date"].replace("T", " ").replace("Z", "+00")}
+                                          for row in lines]),
+                 "focus": ([row | {"InvoiceId": ""} for row in focus], [row | {"InvoiceId": "INV1"} for row in focus])}
+        for name, (old, new) in cases.items():
+            with self.subTest(name):
+                new = [*new, new[0] | {"line_item_usage_start_date": HOUR.format(15), "line_item_usage_end_date": HOUR.format(16), "ChargePeriodStart": HOUR.format(15)}]
+                new = [{key: row[key] for key in new[0]} for row in new]
+                parts = [self.table(f"{each}.csv", rows) for each, rows in (("old-1", old[:5]), ("old-2", old[5:]), ("new-1", new[:3]), ("new-2", new[3:]))]
+                for repeated in ("error", "once"):
+                    self.refused("TRC131", "deliveries of one month", "--repeated newest", bills=parts, repeated=repeated)
+                self.assertEqual(Decimal(costs(parts[2:]).totals["USD"]["billed"]), Decimal("68.5"))
+                for order in (parts, [parts[0], parts[2], parts[1], parts[3]]):
+                    self.assertEqual(Decimal(costs(order, repeated="newest").totals["USD"]["billed"]), Decimal("68.5"))
+                self.assertEqual(Decimal(costs(parts, repeated="all").totals["USD"]["billed"]), Decimal("132.5"))
+                # Parts of one month stay.
+                self.assertEqual(Decimal(costs(parts[2:], repeated="newest").totals["USD"]["billed"]), Decimal("68.5"))
+        # An older delivery that is named last would replace a part only.
+        self.refused("TRC131", "deliveries of one month", bills=[self.table("new.csv", new), self.table("early.csv", old[:2])], repeated="newest")
+
+    def test_own_exports_of_others_are_refused_with_how_to_get_focus(self) -> None:
+        for name, columns in (("azure", ("BillingAccountId", "MeterCategory", "CostInBillingCurrency", "ResourceId", "Date")),
+                              ("oci", ("lineItem/referenceNo", "lineItem/tenantId", "product/service", "cost/myCost"))):
+            self.refused("TRC130", "is no bill", "FOCUS", "own", bills=[self.table(f"{name}.csv", [dict.fromkeys(columns, "1")])])
+
+    def test_odd_bills(self) -> None:
+        """A list price that is none matters only by list prices; tags are enough; sums and columns that are ambiguous are refused."""
+        line = split_line(ECS[1], "1", "0.5", pricing_public_on_demand_cost="convertible")
+        result = self.costs([line], [task("10:00:00", "10:30:00")])
+        self.assertEqual(self.sums(result), {"allocated": Decimal(1), "idle": Decimal("0.5")})
+        line = machine_line("1", pricing_public_on_demand_cost="convertible")
+        self.assertTrue(any("convertible" in note for note in self.costs([line]).notes))
+        self.refused("TRC130", "convertible", bills=[self.table("bill.csv", [line])], basis="list")
+        line = split_line(ECS[1], "1", "0.5")
+        del line["line_item_resource_id"]
+        self.assertEqual(self.sums(self.costs([line], [task("10:00:00", "10:30:00")])), {"allocated": Decimal(1), "idle": Decimal("0.5")})
+        self.refused("TRC130", "sums to 1.8e+14", bills=[self.table("bill.csv", [machine_line("9e13"), machine_line("9e13", 11)])])
+        self.refused("TRC130", "come twice: line_item_unblended_cost", bills=[self.table("bill.csv", [machine_line("1", lineItem_UnblendedCost="2")])])
 
     def test_half_of_it(self) -> None:
         path = Path(self.table("bill.csv", [machine_line("1.25", hour) for hour in range(20)]))
@@ -790,7 +872,11 @@ class Prices(CommandCase):
         self.assertIsNone(row["billed"])
         self.assertIsNone(row["idle"])
         self.assertRegex(row["price_date"], r"^\d{4}-\d\d-\d\d$")
-        self.assertIn("estimate", result.text())
+        # The first line says what is not in it; a bill's figures need no such line.
+        self.assertIn("Capacity that no task held is not in it", result.text().splitlines()[0])
+        self.assertIn("Capacity that no task held is not in it", result.to_json()["notes"][0])
+        self.assertIn("Capacity that no task held is not in it", result.html())
+        self.assertNotIn("Capacity", self.costs([machine_line("1")]).text())
 
     def test_older_parts_of_a_recording_come_first(self) -> None:
         names = ("b.tracer", "a.tracer", "host.tracer", "host.tracer.1", "host.tracer.10", "host.tracer.2", "x/host.tracer.1")
@@ -862,6 +948,8 @@ class Prices(CommandCase):
         path = self.table("prices.csv", self.LIST)
         self.tracer("prices", "show", "m6i.xlarge", status=1)
         self.assertIn("the file's own date", self.tracer("prices", "import", path).stdout)
+        old = self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])
+        self.assertIn("the price list says no date", self.tracer("cost", old).stdout)
         (self.folder / "data/libtracer/prices.csv").unlink()
         self.assertIn("1 prices of 2020-01-02, in", self.tracer("prices", "import", path, "--date", "2020-01-02").stdout)
         self.assertIn("import newer ones", self.tracer("prices", "age").stdout)
@@ -1067,6 +1155,41 @@ class Hosts(CostCase):
         self.assertGreater(Decimal(row["allocated"]), 0)
         self.assertLess(Decimal(row["allocated"]), Decimal("1.04") * 60 / 3600)
         self.assertEqual(costs([], [path], prices=prices, by=["step"]).rows, [])
+
+    def test_a_task_in_a_task_counts_once(self) -> None:
+        """Also one in make's shell, which is a task, too."""
+        busy = f"{sys.executable} -S -c 'import time\nheld = b\"x\" * (50 << 20)\nwhile time.process_time() < 0.4: pass'"
+        inner = f"{TRACERD} task --step inner -- {busy}"
+        script = self.folder / "inner.sh"
+        script.write_text(f"{inner}\n")
+        (self.folder / "Makefile").write_text(f"out:\n\tsh {script} > out\n")
+        for name, words in (("task", [TRACERD, "task", "--step", "outer", "--", "sh", "-c", f"sh {script}; true"]),
+                            ("make", ["make", "-f", str(self.folder / "Makefile")])):
+            with self.subTest(name):
+                path = str(self.folder / f"{name}.tracer")
+                subprocess.run([TRACERD, "run", "--no-history", "--record", path, "--", *words], check=True, cwd=self.folder,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                read = tracer.read(path)
+                outer, within = sorted(read.tasks.to_dicts(), key=lambda each: -(each["end_ns"] - each["begin_ns"]))
+                hosts = self.table("hosts.csv", [{"instance": "i-0abc", "host_name": read.host.host_name, "instance_type": "m6i.xlarge",
+                                                  "region": "eu-west-1"}])
+                prices = self.table("prices.csv", Prices.LIST)
+                rows = {row["step"]: Decimal(row["allocated"]) for row in costs([], [path], hosts=hosts, prices=prices, by=["step"]).rows}
+                # 36 of its 52 weigh its CPUs.
+                seconds = (outer["end_ns"] - outer["begin_ns"]) / 1e9
+                peak = (outer["peak_bytes"] or outer["peak_at_least_bytes"]) / (1 << 30)
+                whole = 1.04 / 3600 * (9 * outer["cpu_ns"] / 1e9 + peak * seconds) / 52
+                self.assertAlmostEqual(float(sum(rows.values())) / whole, 1, delta=0.01)
+                self.assertGreater(rows["inner"], rows["outer" if name == "task" else None])
+                self.assertEqual([row["step"] for row in tune([path]).rows], ["inner"])
+                self.assertEqual([row["step"] for row in recommend([path], prices=prices).rows], ["inner"])
+                replayed = what_if(path, cpus=[1])
+                self.assertEqual(replayed.tasks, 1)
+                self.assertLess(replayed.rows[0]["cpu_share"] * replayed.rows[0]["wall_ns"], 1.05 * outer["cpu_ns"])
+                # The one that an engine asked for counts, with all that is inside.
+                trace = self.table("trace.csv", [{"hash": outer["task_id"], "process": outer["step"] or "", "cpus": "2", "memory": str(4 << 30), "status": "COMPLETED"}])
+                self.assertEqual([row["attempts"] for row in tune([path, trace]).rows], [1])
+                self.assertEqual(tune([path, trace]).rows[0]["memory_requested_bytes"], 4 << 30)
 
     def test_a_recording_of_a_part_of_its_host_says_nothing_of_the_rest(self) -> None:
         path = str(self.folder / "run.tracer")

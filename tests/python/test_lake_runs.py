@@ -91,6 +91,31 @@ class Runs(Lake):
         self.assertEqual((done.returncode, "'tracer lake runs' lists" in done.stderr), (2, True))
 
 
+class OtherCommands(Lake):
+    def test_a_lake_in_a_folder_is_a_folder_of_recordings(self) -> None:
+        for name in ("nextflow-25.tracer", "retries.tracer"):
+            self.put(name)
+        of_files = self.folder / "files"
+        of_files.mkdir()
+        for name in ("nextflow-25.tracer", "retries.tracer"):
+            shutil.copy(RECORDINGS / name, of_files)
+        for words in (("tune", "--json"), ("sweep", "--json")):
+            said = [subprocess.run([sys.executable, "-m", "tracer", *words, place], capture_output=True, text=True)
+                    for place in (self.lake, of_files)]
+            self.assertEqual(said[0].returncode, said[1].returncode, said[0].stderr)
+            self.assertGreater(len(said[0].stdout), 100)
+            ours, theirs = (json.loads(each.stdout) for each in said)
+            self.assertEqual(ours.get("steps"), theirs.get("steps"))
+            self.assertEqual(ours.get("findings"), theirs.get("findings"))
+
+    def test_the_page_has_a_source_for_each_host(self) -> None:
+        from tracer.view._documents import shown_of
+
+        for name in ("nextflow-25.tracer", "retries.tracer"):
+            self.put(name)
+        self.assertEqual([each.name for each in shown_of([str(self.lake)])], ["node1", "node1"])
+
+
 class OverHosts(Lake):
     """By what an index says, written by hand."""
 

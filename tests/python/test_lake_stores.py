@@ -137,6 +137,7 @@ class ToS3(Shipping):
             self.gateway.stop()
             time.sleep(dice.random() * 0.5)
             self.gateway.start()
+        # It may have waited for as long as the server was away.
         wait_until(lambda: not self.left(), "all parts", 120)
         shipper.kill()
         self.arrived()

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import tomllib
 import unittest
 from pathlib import Path
@@ -118,9 +119,9 @@ class Machine:
         insert(self.world.connection, "outside", rows)
         return self
 
-    def stalls(self, task: str, begin: int, end: int, waits_for: str = "data from a pipe") -> Machine:
-        self.world.connection.execute("INSERT INTO stalls VALUES (?, ?, 'r1', 'p1', 1000, true, 'sort', ?, 'high', 'stalled', ?, ?)",
-                                      [self.name, task, waits_for, begin, end])
+    def stalls(self, task: str, begin: int, end: int, waits_for: str = "data from a pipe", ended: int | None = None) -> Machine:
+        self.world.connection.execute("INSERT INTO stalls VALUES (?, ?, 'r1', 'p1', 1000, true, 'sort', ?, 'high', 'stalled', ?, ?, ?)",
+                                      [self.name, task, waits_for, begin, end, ended])
         return self
 
     def gpu(self, begin: int, end: int, used: bool) -> Machine:
@@ -194,6 +195,11 @@ class Observed(World):
         begin = DAY + HOUR
         self.machine().does(begin + HOUR, tasks=3, cpus=3.5).stalls("SORT (S1)", begin, begin + 20 * MINUTE)
         self.assertEqual(self.codes(begin + 40 * MINUTE), [])
+
+    def test_a_task_that_was_held_then_and_has_ended_since(self) -> None:
+        begin = DAY + HOUR
+        self.machine().does(begin + 2 * HOUR, tasks=2).stalls("SORT (S1)", begin, begin + HOUR, ended=begin + HOUR)
+        self.assertEqual([self.codes(begin + minutes * MINUTE) for minutes in (30, 61)], [["held", "underfilled"], ["underfilled"]])
 
     def test_tasks_that_hold_a_part_of_a_machine(self) -> None:
         begin = DAY + 2 * HOUR
@@ -551,7 +557,7 @@ class Command(World):
         self.assertEqual((status, err), (FOUND, ""))
         found = json.loads(out)["findings"][0]
         self.assertEqual((found["finding"], found["cost_per_hour"], found["currency"], found["basis"]),
-                         ("floor", "0.3200", "USD", "spot, listed"))
+                         ("floor", "0.3200", "USD", "spot, listed, undated"))
         status, out, _ = self.run_main("sweep", "--inventory", inventory, "--prices", prices)
         self.assertIn("together 0.32 USD/h", out)
         status, out, _ = self.run_main("sweep", "--inventory", inventory, "--prices", prices, "--csv")
@@ -578,6 +584,30 @@ class Command(World):
 @support.needs_tracing
 class Real(World):
     """The watch of this host."""
+
+    def test_a_shell_that_looks_for_a_file_again_and_again(self) -> None:
+        """Each of its sleeps is progress to those that look at one process. A worker that sleeps in between is silent."""
+        path = os.path.join(self.folder, "host.tracer")
+        rules = Path(self.folder, "fast.toml")
+        rules.write_text(BUILT_IN.read_text().replace('limits = { least_s = 600 }', 'limits = { least_s = 4 }'))
+        work = "md5sum /proc/self/maps > /dev/null; "
+        tasks = [[support.TRACERD, "task", "--step", step, "--", "sh", "-c", f"while ! test -e {self.folder}/end; do {more}sleep 0.5; done"]
+                 for step, more in (("poller", ""), ("worker", work))]
+        with subprocess.Popen([support.TRACERD, "watch", "--host", "--record", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as watch:
+            support.wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "a recording")
+            time.sleep(2)
+            running = [subprocess.Popen(each) for each in tasks]
+            time.sleep(12)
+            Path(self.folder, "end").touch()
+            now = time.time()
+            for each in running:
+                each.wait()
+            watch.terminate()
+        # They have ended since.
+        [found] = [each for each in sweep([path], rules=rules, now=now - 1) if each.finding == "held"]
+        self.assertEqual(found.task, "poller")
+        self.assertIn("sleeps again and again", found.text)
+        self.assertEqual([each for each in sweep([path], rules=rules) if each.finding == "held"], [])
 
     def test_a_recording_of_a_whole_host_is_judged_and_of_a_part_is_not(self) -> None:
         path = os.path.join(self.folder, "host.tracer")

@@ -69,7 +69,7 @@ class Typing(unittest.TestCase):
         tree = ast.parse((PACKAGE / "__init__.py").read_text())
         typed = {}
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("_") and node.level == 1:
+            if isinstance(node, ast.ImportFrom) and node.module and node.level == 1:
                 for alias in node.names:
                     if alias.asname:
                         typed[alias.asname] = node.module

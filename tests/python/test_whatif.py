@@ -437,7 +437,7 @@ class Recordings(TempDir):
             self.assertTrue(0 < row["wall_low_ns"] <= row["wall_ns"] <= row["wall_high_ns"])
             self.assertTrue(0 < row["cpu_share"] <= 1)
         self.assertLessEqual(two["wall_ns"], one["wall_ns"])
-        self.assertEqual((machine["cpus"], machine["region"], machine["fits"], machine["price_basis"]), (4, "us-east-1", True, "listed"))
+        self.assertEqual((machine["cpus"], machine["region"], machine["fits"], machine["price_basis"]), (4, "us-east-1", True, "listed, undated"))
         # A minute at least, of 3.00 an hour; no spot price is known there.
         self.assertEqual((machine["on_demand_usd"], machine["spot_usd"]), ("0.050000", None))
         text = result.text()

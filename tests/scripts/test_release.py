@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import subprocess
+import tomllib
 import unittest
 
 import support
@@ -113,6 +114,12 @@ class Versions(unittest.TestCase):
     def test_all_parts_have_the_version_of_the_sources(self):
         for path, pattern in release.VERSIONS.items():
             self.assertEqual(re.search(pattern, (support.ROOT / path).read_text(), re.M)[1], project_version(), path)
+
+    def test_tracer_python_has_what_its_commands_need(self):
+        extras = tomllib.loads((support.ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        listed = re.findall(r"(?m)^(\S+)==", (support.ROOT / "packaging/python-versions.txt").read_text())
+        for need in (*extras["ui"], *extras["cost"]):
+            self.assertIn(re.match(r"[\w-]+", need)[0], listed)
 
 
 if __name__ == "__main__":

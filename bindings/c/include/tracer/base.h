@@ -34,7 +34,7 @@ static inline tracer_string tracer_string_of(const char* text) {
   return string;
 }
 
-/* @since 0.1. "0.1.0". Constant. */
+/* @since 0.1. Such as "0.2.0". Constant. */
 TRACER_API tracer_string tracer_version(void);
 
 /* 0, or negative. -100 to -199 are the codes of docs/errors.md: TRC101 is -101. A number is never reused. */

@@ -20,7 +20,7 @@ from ._queries import query
 __all__ = ["VIEWS", "opened", "register", "recordings_in", "recordings_of", "series_of", "view_of"]
 
 VIEWS = {"tasks_last": ("tasks",), "runs_last": ("runs",), "findings_last": ("findings",), "task_inputs": ("files",),
-         "task_names": ("tasks_last", "programs"), "bound_by": ()}
+         "task_names": ("tasks_last", "programs"), "task_outer": ("tasks_last", "processes", "runs"), "bound_by": ()}
 """Canonical views, with the tables and views that each is made of. `bound_by` has the rows of the report."""
 
 

@@ -22,7 +22,7 @@ from .._format import visible
 __all__ = ["BASES", "IDLE", "Costs", "costs"]
 
 BASES = ("billed", "effective", "list")
-IDLE = ("keep", "spread", "even")
+IDLE = ("keep", "spread")
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Costs:
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in (
             "rows", "basis", "totals", "difference", "lines_off", "lines", "tasks", "tasks_joined", "hidden_attempts",
-            "free_attempts", "notes")}
+            "free_attempts")} | {"notes": [*self._headline(), *self.notes]}
 
     def to_csv(self) -> str:
         from ._rows import to_csv
@@ -68,7 +68,7 @@ class Costs:
         """A table of the `most` largest rows."""
         from ._rows import text_of
 
-        return "\n".join([text_of(self.rows, self.by, most), "", *self._facts(), *(f"note: {visible(note)}" for note in self.notes[:6]),
+        return "\n".join([*self._headline(), text_of(self.rows, self.by, most), "", *self._facts(), *(f"note: {visible(note)}" for note in self.notes[:6]),
                           *([f"note: {len(self.notes) - 6} more, in --json"] if len(self.notes) > 6 else [])])
 
     def html(self, title: str = "Cost", most: int = 2000) -> str:
@@ -77,7 +77,7 @@ class Costs:
         from ._rows import table_for_people
 
         (header, *lines), numbers, sums = table_for_people(self.rows, self.by, most)
-        return page_of(title, [("", facts_html(self._facts())), ("", table_html(header, lines, numbers, sums)),
+        return page_of(title, [("", facts_html([*self._headline(), *self._facts()])), ("", table_html(header, lines, numbers, sums)),
                                ("Notes", list_html([[note] for note in self.notes]) if self.notes else "")])
 
     def _facts(self) -> list[str]:
@@ -89,10 +89,12 @@ class Costs:
                 apart = Decimal(sums["effective"]) - Decimal(sums["billed"])
                 parts.append(f"billed {Decimal(sums['billed']):,.2f}, effective {Decimal(sums['effective']):,.2f} {visible(currency)}: "
                              f"{apart:+,.2f} by commitments, prepaid or used")
-        dates = sorted({row["price_date"] for row in self.rows if row["price_date"]})
-        if dates:
-            parts.append(f"estimates are by list prices of {', '.join(dates)}: they are no prices")
         return parts
+
+    def _headline(self) -> list[str]:
+        dates = sorted({row["price_date"] for row in self.rows if row["price_date"]})
+        return [f"an estimate of what tasks held, by list prices of {', '.join(dates)}: they are no prices. Capacity that no task held is "
+                "not in it: a bill may be more than twice as much"] if dates else []
 
     def __repr__(self) -> str:
         return self.text()
@@ -111,6 +113,7 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
     tables of tasks and machines, which are UTC otherwise. Raises BillError, RecordingError, RulesError,
     InvalidArgumentError, MissingPackageError.
     """
+    from .._data import query
     from .._errors import InvalidArgumentError
     from . import _database, _rows, _tasks, _terms
     from ._bill import read_bills
@@ -147,6 +150,7 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
         if hosts is not None:
             _tasks.read_hosts(connection, os.fspath(hosts))
         count = _tasks.read_tasks(connection, [os.fspath(path) for path in tasks], notes)
+        connection.execute(query(__file__, "inner"))
         if timezone is None:
             _tasks.note_zones(connection, [os.fspath(path) for path in tasks], notes)
         scale, facts, lines, totals = _terms.MIN_SCALE, {}, 0, {}

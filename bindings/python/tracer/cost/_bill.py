@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from .._data import query
 from .._errors import BillError, Problem
 from ._database import PLACES, columns_of, problem, read_error, source_of
-from ._formats import FORMATS, detect, key_of
+from ._formats import FORMATS, NATIVE, Columns, detect, key_of
 
 __all__ = ["Bill", "read_bills"]
 
@@ -20,14 +21,14 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _MONEY = ("billed", "effective", "list", "split_used", "split_unused", "list_split_used", "list_split_unused", "unused")
 _TIMES = ("start", "end")
 _REPEATED = ("error", "once", "all", "newest")
+# Columns that another delivery of the same month has anew for each line.
+_OF_DELIVERY = re.compile("invoic|lineitemid$|exporttime")
 
 
 @dataclass
 class Bill:
     """What was read."""
 
-    files: list[str] = field(default_factory=list)
-    formats: list[str] = field(default_factory=list)
     lines: int = 0
     scale: int = 0
     """Decimal places of the finest amount."""
@@ -47,19 +48,22 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str,
         if found is None:
             names = ", ".join(each.title for each in FORMATS)
             problems.append(Problem("TRC130", None, f"{path} is no bill that is known by its columns: {names}",
-                                    "name an export of one of these", ""))
+                                    next((how for key, how in NATIVE.items() if columns.has(key)), "name an export of one of these"), ""))
             continue
         missing = [each for each in found.required if not columns.has(key_of(each))]
         if basis == "list" and not any(columns.has(key_of(each)) for each in found.bases["list"]):
             missing.append(found.bases["list"][0])
+        twice = [each for each in found.required if sum(key_of(name) == key_of(each) for name in columns.types) > 1]
+        if twice:
+            problems.append(Problem("TRC130", None, f"{path}, row 0 ({found.title}): columns come twice: {', '.join(twice)}",
+                                    "names are compared without case and separators: export it again", ""))
+            continue
         if missing:
             problems.append(Problem("TRC130", None, f"{path}, row 0 ({found.title}): columns are missing: {', '.join(missing)}",
                                     "export it with these columns; names are compared without case and separators", ""))
             continue
         selects.append((number, path, found.select(columns), columns))
         shapes.add((path.lower().endswith(".csv") or path.lower().endswith(".csv.gz"), *sorted(map(key_of, columns.types))))
-        bill.files.append(path)
-        bill.formats.append(found.name)
         if path.lower().endswith(".csv") and not _ends_with_line(path):
             bill.notes.append(f"{path} does not end with the end of a line: it may be cut")
     if problems:
@@ -69,6 +73,7 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str,
         # compared so.
         if len(shapes) == 1 and select["identity"] == "NULL::VARCHAR":
             select["whole"] = f"hash({', '.join(columns.raw(key) + '::VARCHAR' for key in sorted(map(key_of, columns.types)))})"
+        select["content"] = _content_of(columns) if len(paths) > 1 and len(shapes) == 1 else "NULL::UBIGINT"
         parts = ", ".join(f'{value} AS "{name}"' for name, value in select.items())
         make = "CREATE TABLE read AS" if at == 0 else "INSERT INTO read"
         try:
@@ -76,7 +81,7 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str,
                                f"FROM {source_of(path)}")
         except Exception as error:
             raise read_error(path, error) from None
-    _check(connection, paths)
+    _check(connection, paths, basis, bill)
     _check_repeated(connection, paths, repeated, len(shapes) == 1, bill)
     bill.scale = _scale(connection, bill)
     _make_lines(connection)
@@ -108,12 +113,15 @@ def _ends_with_line(path: str) -> bool:
         return file.read(1) == b"\n"
 
 
-def _check(connection: Any, paths: Sequence[str]) -> None:
-    """Numbers and times that are none. All files, the first rows of each."""
+def _check(connection: Any, paths: Sequence[str], basis: str, bill: Bill) -> None:
+    """Numbers and times that are none. All files, the first rows of each. List prices matter where they are asked for."""
     problems = []
     for name in (*_MONEY, "hours"):
         bad = connection.execute(f"SELECT file, row, {name} FROM read WHERE {name} IS NOT NULL AND "
                                  f"(NOT regexp_matches({name}, '{_NUMBER}') OR try_cast({name} AS DECIMAL(38, {PLACES})) IS NULL) ORDER BY file, row LIMIT 3").fetchall()
+        if bad and name.startswith("list") and basis != "list":
+            bill.notes.append(f"{paths[bad[0][0]]}, row {bad[0][1]}: its list price is no number: {bad[0][2]!r}. Such ones count as not known")
+            continue
         problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no number of up to 14 digits: {value!r}", "export it again", "")
                      for file, row, value in bad]
     for name in _TIMES:
@@ -121,6 +129,9 @@ def _check(connection: Any, paths: Sequence[str]) -> None:
                                  f'try_cast("{name}" AS TIMESTAMPTZ) IS NULL ORDER BY file, row LIMIT 3').fetchall()
         problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no time: {value!r}", "export it again", "")
                      for file, row, value in bad]
+    sums = connection.execute(f"SELECT {', '.join(f'sum(abs(try_cast({name} AS DOUBLE)))' for name in _MONEY)} FROM read").fetchone()
+    problems += [Problem("TRC130", None, f"{', '.join(paths)}: {name} sums to {value:.3g}, more than 14 digits", "name a part of the files", "")
+                 for name, value in zip(_MONEY, sums) if value is not None and value >= 9e13]
     bad = connection.execute("SELECT file, row FROM read WHERE billed IS NULL AND split_used IS NULL "
                              "ORDER BY file, row LIMIT 3").fetchall()
     problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: it has no cost, neither its own nor a split one",
@@ -134,16 +145,17 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
     id and time are."""
     if repeated not in _REPEATED:
         raise problem("TRC101", f"repeated is {repeated!r}", f"one of {', '.join(_REPEATED)}")
-    names = [row[0] for row in connection.execute("DESCRIBE read").fetchall() if row[0] not in ("file", "row")]
+    names = [row[0] for row in connection.execute("DESCRIBE read").fetchall() if row[0] not in ("file", "row", "content")]
+    key, by_id, content = (f"hash({', '.join(f'{chr(34)}{name}{chr(34)}' if alike else _value_of(name) for name in of)})"
+                           for of in (names, ("identity", *_TIMES), [each for each in names if each not in ("identity", "invoice")]))
+    find = query(__file__, "deliveries", by_id=by_id, content=content, period=_time_of("period"))
     if repeated == "newest" and len(paths) > 1:
-        dropped = connection.execute(
-            f"""DELETE FROM read USING (SELECT payer, {_time_of('period')} AS period, max(file) AS newest FROM read GROUP BY ALL) AS n
-            WHERE read.payer IS NOT DISTINCT FROM n.payer AND {_time_of('read.period')} IS NOT DISTINCT FROM n.period AND
-            read.file < n.newest""").fetchone()[0]
+        connection.execute(find)
+        dropped = connection.execute(f"""DELETE FROM read USING (SELECT DISTINCT file, payer, period FROM deliveries WHERE older) AS o
+            WHERE read.file = o.file AND read.payer IS NOT DISTINCT FROM o.payer AND {_time_of('read.period')} IS NOT DISTINCT FROM o.period
+            """).fetchone()[0]
         if dropped:
-            bill.notes.append(f"{dropped} lines of older files were replaced: of a billing period, the file named last counts")
-    key, by_id = (f"hash({', '.join(f'{chr(34)}{name}{chr(34)}' if alike else _value_of(name) for name in of)})"
-                  for of in (names, ("identity", *_TIMES)))
+            bill.notes.append(f"{dropped} lines of older files were replaced: most of them are in files that are named after them")
     connection.execute(f"""CREATE TEMP TABLE repeats AS SELECT file, row, first_file, first_row FROM (
         SELECT file, row, identity, first_value(file) OVER same AS first_file, first_value(row) OVER same AS first_row
         FROM read WINDOW same AS (PARTITION BY CASE WHEN identity IS NULL THEN {key} ELSE {by_id} END ORDER BY file, row))
@@ -156,6 +168,16 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
                           "rows: they would be counted twice",
                           "name one delivery of each billing period; or choose: --repeated once, all, newest")
         connection.execute("DELETE FROM read USING repeats WHERE read.file = repeats.file AND read.row = repeats.row")
+    if len(paths) > 1:
+        # A month that was delivered again has other ids and invoices, and may be written in another way.
+        connection.execute(find)
+        for one, other, lines in connection.execute("SELECT file, other, count(*) FROM deliveries GROUP BY ALL ORDER BY ALL LIMIT 1").fetchall():
+            what = f"{paths[max(one, other)]} and {paths[min(one, other)]} seem to be deliveries of one month: {lines} lines are alike in all " \
+                "but ids and invoices"
+            if repeated != "all":
+                raise problem("TRC131", f"{what}: they would be counted twice", "name the files of one delivery of each month; or choose: "
+                              "--repeated newest, with those of the newest last, or all")
+            bill.notes.append(f"{what}, and were counted twice")
     if count:
         bill.notes.append(f"{count} lines came twice and were counted {'twice' if repeated == 'all' else 'once'}")
     if "whole" in names:
@@ -163,6 +185,12 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
                                   "try_cast(split_used AS DOUBLE)) <> 0 GROUP BY file, whole) WHERE n > 1").fetchone()[0]
         if same:
             bill.notes.append(f"{same} lines are like another of their file in all columns: they have no id, and count")
+
+
+def _content_of(columns: Columns) -> str:
+    """Of all columns of a line, however numbers and times are written, without what each delivery has anew."""
+    words = [columns.text(key) for key in sorted(map(key_of, columns.types)) if not _OF_DELIVERY.search(key)]
+    return f"hash({', '.join(f'coalesce(try_cast({word} AS DOUBLE)::VARCHAR, try_cast({word} AS TIMESTAMPTZ)::VARCHAR, {word})' for word in words)})"
 
 
 def _time_of(column: str) -> str:

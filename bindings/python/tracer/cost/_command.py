@@ -31,16 +31,15 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
                       "kind. Default: run")
     cost.add_argument("--basis", choices=("billed", "effective", "list"), default="billed",
                       help="what the invoice sums, what it is with commitments spread over their use, or list prices")
-    cost.add_argument("--idle", choices=("keep", "spread", "even"), default="keep",
-                      help="capacity that no task held: a term of its own, spread over tasks by their shares, or evenly")
+    cost.add_argument("--idle", choices=("keep", "spread"), default="keep",
+                      help="capacity that no task held: a term of its own, or spread over tasks by their shares")
     cost.add_argument("--hosts", metavar="FILE", help="a table of machines: instance, host_name, sizes, when they were watched")
     cost.add_argument("--prices", metavar="FILE", help="a price list. Default: the imported ones")
     cost.add_argument("--centers", metavar="FILE", help="rules of cost centers, in TOML")
     cost.add_argument("--tag", metavar="MEANING=TAG", action="append", default=[],
                       help="which tag of the bill means run, hash, pipeline, step, sample or user")
     cost.add_argument("--repeated", choices=("error", "once", "all", "newest"), default="error",
-                      help="lines that come twice: an error, counted once, all counted, or the file named last counts for its "
-                      "billing period")
+                      help="lines that come twice: an error, counted once, all counted, or those of the delivery of a month that is named last")
     cost.add_argument("--currency", metavar="CODE", help="the currency of lines that name none")
     cost.add_argument("--timezone", metavar="ZONE", help="of times without one in tables of tasks and machines, such as Europe/Berlin. "
                       "Default: UTC")

@@ -90,8 +90,8 @@ def read_error(path: str, error: Exception) -> Exception:
     row = re.search(r"(?:CSV Error on Line|Line|row): (\d+)", text)
     first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
     where = f"{path}, row {max(int(row[1]) - 1, 1)}" if row else path
-    # Of CSV, the reason is behind the line itself.
-    if reason := re.search(r"CSV Error on Line: \d+\n.*?\n([^\n]+)\n\s*\n", text, re.DOTALL):
+    # Of CSV, the reason is behind the line itself. What the reader advises then is for those who write its SQL.
+    if reason := re.search(r"CSV Error on Line: \d+\n.*?\n([^\n]+)\n(?:Possible fixes:|\s*\n)", text, re.DOTALL):
         first = reason[1].strip()
     return problem("TRC130", f"{where}: {first}", "the file is cut or damaged: get it again")
 

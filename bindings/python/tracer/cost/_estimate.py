@@ -9,7 +9,7 @@ from typing import Any
 
 from .._data import insert, query
 from ._machines import Weights
-from ._prices import Price, age_notes
+from ._prices import UNDATED, Price, age_notes
 from ._terms import create_empty
 
 __all__ = ["Estimates", "estimate", "estimate_all"]
@@ -93,7 +93,9 @@ def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[s
         notes.append(f"{count} tasks have no estimate: {why}")
     if result.dates:
         notes += age_notes([min(result.dates)])
-        unlisted = sorted(result.bases - {"listed"})
+        if any(basis.endswith(UNDATED) for basis in result.bases):
+            notes.append("the price list says no date: that of its file counts, and its prices may be older. Give it: tracer prices import --date")
+        unlisted = sorted({basis.removesuffix(UNDATED) for basis in result.bases} - {"listed"})
         if unlisted:
             notes.append(f"some prices are no list prices themselves: {', '.join(unlisted)}")
     return result

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["FORMATS", "Columns", "Format", "decimal_of", "detect", "key_of", "text_of"]
+__all__ = ["FORMATS", "NATIVE", "Columns", "Format", "decimal_of", "detect", "key_of", "text_of"]
 
 
 def key_of(name: str) -> str:
@@ -59,7 +59,6 @@ def text_of(value: str) -> str:
 class Format:
     """A kind of bill."""
 
-    name: str
     title: str
     required: tuple[str, ...]
     """Columns that no total is possible without, as the provider writes them."""
@@ -67,7 +66,6 @@ class Format:
     """Columns by which the format is known; the one with most of them wins."""
     select: Callable[[Columns], dict[str, str]]
     """Canonical column -> SQL, all texts."""
-    money: tuple[str, ...] = ("billed", "effective", "list", "split_used", "split_unused", "unused", "fee_used")
     bases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Basis -> columns of which one must be there."""
 
@@ -157,7 +155,11 @@ def _cur(c: Columns) -> dict[str, str]:
             WHEN {kind} = 'SavingsPlanRecurringFee' THEN coalesce({plan_unused}, {cash})
             WHEN {kind} = 'RIFee' THEN ({decimal_of(fee_unused)} + {decimal_of(fee_upfront)})::VARCHAR
             ELSE {cash} END""",
-        "list": f"CASE WHEN {is_split} THEN NULL ELSE {c.text('pricingpublicondemandcost')} END",
+        # The list cost of what a fee covers is that of the usage.
+        "list": f"""CASE WHEN {is_split} THEN NULL
+            WHEN {kind} IN ('RIFee', 'SavingsPlanRecurringFee', 'SavingsPlanUpfrontFee', 'SavingsPlanNegation')
+                OR {kind} = 'Fee' AND {reservation} IS NOT NULL THEN '0'
+            ELSE {c.text('pricingpublicondemandcost')} END""",
         "split_used": f"CASE WHEN {is_split} THEN {split_used} END",
         "split_unused": f"CASE WHEN {is_split} THEN coalesce({split_unused}, '0') END",
         "list_split_used": f"CASE WHEN {is_split} THEN {c.text('splitlineitempublicondemandsplitcost')} END",
@@ -182,7 +184,12 @@ def _cur(c: Columns) -> dict[str, str]:
 def _focus(c: Columns) -> dict[str, str]:
     category, details = c.text("chargecategory"), c.text("skupricedetails") if not c.has("skupricedetails") else \
         _tags_of(c, "skupricedetails", ())
-    resource = c.text("resourceid")
+    # Of cost that the provider has split (1.3), the resource and tags that it has split it to.
+    allocated = c.text("allocatedresourceid")
+    resource = f"coalesce({allocated}, {c.text('resourceid')})"
+    tags = _tags_of(c, "tags", ())
+    if c.has("allocatedtags"):
+        tags = f"CASE WHEN {allocated} IS NULL THEN {tags} ELSE {_tags_of(c, 'allocatedtags', ())} END"
     used = c.text("commitmentdiscountstatus")
     return {
         "start": c.time("chargeperiodstart"),
@@ -197,14 +204,14 @@ def _focus(c: Columns) -> dict[str, str]:
         "line_type": category,
         "resource": resource,
         "parent": "NULL::VARCHAR",
-        "instance": f"""coalesce(nullif(regexp_extract({resource}, '(^|/)(i-[0-9a-f]+)$', 2), ''),
-            nullif(regexp_extract({resource}, '/(instances|virtualMachines)/([^/]+)$', 2), ''))""",
+        "instance": f"""CASE WHEN {allocated} IS NULL THEN coalesce(nullif(regexp_extract({resource}, '(^|/)(i-[0-9a-f]+)$', 2), ''),
+            nullif(regexp_extract({resource}, '/(instances|virtualMachines)/([^/]+)$', 2), '')) END""",
         "instance_type": f"json_extract_string({details}, '$.InstanceType')",
         "vcpus": f"json_extract_string({details}, '$.CoreCount')",
         "memory": f"json_extract_string({details}, '$.MemorySize')",
         "hours": f"CASE WHEN lower({c.text('consumedunit')}) IN ('hours', 'hour', 'hrs') THEN {c.text('consumedquantity')} END",
         "currency": c.text("billingcurrency"),
-        "tags": _tags_of(c, "tags", ()),
+        "tags": tags,
         "billed": c.text("billedcost"),
         "effective": c.text("effectivecost"),
         "list": c.text("listcost"),
@@ -287,21 +294,26 @@ def _gcp_system(c: Columns, name: str) -> str:
 
 
 FORMATS = (
-    Format("cur", "AWS Cost and Usage Report",
-           ("line_item_usage_start_date", "line_item_usage_end_date", "line_item_line_item_type", "line_item_resource_id",
-            "line_item_unblended_cost"),
+    Format("AWS Cost and Usage Report",
+           ("line_item_usage_start_date", "line_item_usage_end_date", "line_item_line_item_type", "line_item_unblended_cost"),
            ("lineitemusagestartdate", "lineitemlineitemtype", "lineitemunblendedcost", "lineitemproductcode",
             "lineitemresourceid"), _cur, bases={"list": ("pricing_public_on_demand_cost", "split_line_item_public_on_demand_split_cost")}),
-    Format("focus", "FOCUS",
+    Format("FOCUS",
            ("ChargePeriodStart", "ChargePeriodEnd", "ChargeCategory", "BilledCost", "EffectiveCost", "BillingCurrency",
             "ResourceId"),
            ("chargeperiodstart", "chargecategory", "billedcost", "effectivecost", "billingcurrency", "servicecategory"),
            _focus, bases={"list": ("ListCost",)}),
-    Format("gcp", "Google Cloud detailed usage cost export",
+    Format("Google Cloud detailed usage cost export",
            ("usage_start_time", "usage_end_time", "cost", "currency", "credits"),
            ("usagestarttime", "usageendtime", "billingaccountid", "cost", "currency", "costtype", "exporttime"), _gcp,
            bases={"list": ("cost_at_list",)}),
 )
+
+
+# A column of exports that are not read, and how to get FOCUS instead.
+NATIVE = {
+    "metercategory": "it is Azure's own export: in Cost Management, add an export of the type 'Cost and usage details (FOCUS)'",
+    "lineitemreferenceno": "it is Oracle's own report: under Billing, Cost and Usage Reports, take those of the folder FOCUS Reports"}
 
 
 def detect(columns: Columns) -> Format | None:

@@ -176,10 +176,10 @@ def share(line: Line, machine: Machine, tasks: Sequence[Task], idle: str) -> lis
 
 
 def _with_idle(pieces: list[Piece], idle: str) -> list[Piece]:
-    """Idle stays, or goes to the tasks of the line: by their shares, or evenly. Without a task, it stays."""
+    """Idle stays, or goes to the tasks of the line by their shares. Without a task, it stays."""
     tasks = [piece for piece in pieces if piece[1] == "allocated"]
     rest = sum(piece[3] for piece in pieces if piece[1] == "idle")
-    weights = [abs(piece[3]) if idle == "spread" else 1 for piece in tasks]
+    weights = [abs(piece[3]) for piece in tasks]
     if idle == "keep" or not rest or not sum(weights):
         return pieces
     others = [piece for piece in pieces if piece[1] != "idle"]

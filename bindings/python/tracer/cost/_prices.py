@@ -19,6 +19,8 @@ from ._database import problem
 __all__ = ["OLD_DAYS", "Price", "age_notes", "import_prices", "known_prices", "needed_prices", "read_prices", "store_path"]
 
 OLD_DAYS = 90
+UNDATED = ", undated"
+"""Behind the basis of a price whose list says no date: that of the file counts, which a copy has anew."""
 # A size of 0 is one that the list does not know.
 _SIZES = ("vcpus", "memory_gib", "vCPUs", "MemoryGiB", "vcpu", "memory")
 # More than any price or size.
@@ -141,7 +143,7 @@ def _read_file(path: str, date: str | None) -> Iterator[Price]:
             if _is_json(path):
                 yield from _of_json(path, json.load(file), date)
                 return
-            yield from _of_csv(path, file, date or modified)
+            yield from _of_csv(path, file, date or modified, "" if date else UNDATED)
     except OSError as error:
         raise RecordingError.of("TRC110", error.errno, f"can't read {path}: {error.strerror}", "name a price list") from None
     except (json.JSONDecodeError, UnicodeDecodeError, csv.Error, RecursionError) as error:
@@ -190,7 +192,7 @@ def _interruption(path: str, row: int, text: str | None) -> str:
     return f"{share.normalize():f}"
 
 
-def _of_csv(path: str, file: object, date: str) -> Iterator[Price]:
+def _of_csv(path: str, file: object, date: str, undated: str) -> Iterator[Price]:
     rows = csv.DictReader(line for line in file if not line.startswith("#"))  # type: ignore[attr-defined]
     names = set(rows.fieldnames or [])
     if {"cloud", "region", "instance_type", "on_demand_usd_h"} <= names:
@@ -207,7 +209,7 @@ def _of_csv(path: str, file: object, date: str) -> Iterator[Price]:
             raise problem("TRC132", f"{path}, row {number}: region or instance type is missing", "correct the file")
         vcpus, memory, demand, spot = (_number(path, number, key, value) for key, value in zip(keys[2:], figures))
         more = {name: _number(path, number, key, row.get(key)) for name, keys_of in _MORE.items() for key in keys_of if row.get(key)}
-        yield Price(row.get("cloud") or "aws", region, kind, vcpus, memory, demand, spot, row.get("price_basis") or "listed", date,
+        yield Price(row.get("cloud") or "aws", region, kind, vcpus, memory, demand, spot, (row.get("price_basis") or "listed") + undated, date,
                     arch=_arch(row.get("arch") or row.get("Arch")),
                     spot_interruption=_interruption(path, number, row.get("spot_interruption")), **more)
 

@@ -191,7 +191,7 @@ def _is_table(path: str) -> bool:
 
 def _read_recording(connection: Any, files: list[str]) -> None:
     connection.executemany("INSERT INTO source_files VALUES (?, ?)", [(files[0], file) for file in files])
-    with opened(connection, files, "tasks_last", "programs", "processes", "containers", "host_samples") as recording:
+    with opened(connection, files, "tasks_last", "task_outer", "programs", "processes", "containers", "host_samples") as recording:
         host = recording.host
         connection.execute(query(__file__, "recording", source=quoted(files[0]), first=_next(connection),
                                  host=quoted(host.host_name), cpus=host.cpu_count, memory_bytes=host.memory_bytes))

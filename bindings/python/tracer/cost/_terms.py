@@ -32,8 +32,8 @@ def make_pieces(connection: Any, basis: str, idle: str, scale: int, with_tasks: 
     connection.execute(f"""CREATE TABLE pieces (line BIGINT, task BIGINT, run VARCHAR, term VARCHAR, kind VARCHAR,
         amount DECIMAL(38, {PLACES}), tool VARCHAR)""")
     connection.execute(query(__file__, "work", cost=cost, used=used, unused=unused, any_run=not with_tasks))
-    _share_parents(connection, idle, scale)
-    _share_splits(connection, idle, scale)
+    _share_parents(connection, basis, idle, scale)
+    _share_splits(connection, idle)
     _share_machines(connection, idle, scale, notes)
     _share_others(connection, basis)
     connection.execute("DELETE FROM pieces WHERE amount = 0 AND task IS NULL")
@@ -48,14 +48,15 @@ _STRANGE = """CASE WHEN tag_run IS NOT NULL THEN 'run not among the tasks' ELSE 
 _PARENT = "coalesce(nullif(regexp_extract(work.parent, '(^|/)(i-[0-9a-f]+)$', 2), ''), work.parent)"
 
 
-def _share_parents(connection: Any, idle: str, scale: int) -> None:
+def _share_parents(connection: Any, basis: str, idle: str, scale: int) -> None:
     """Where the machine's own lines are in the bill beside the split ones, only they are billed; the split ones weigh."""
     connection.execute(f"""UPDATE work SET of_parent = true WHERE used_cost IS NOT NULL AND parent IS NOT NULL AND EXISTS (
         SELECT 1 FROM work AS p WHERE p.used_cost IS NULL AND p.shape = 'machine' AND p.term = 'usage' AND
         coalesce(p.instance, p.resource) = {_PARENT} AND p.t0 < work.t1 AND p.t1 > work.t0)""")
     if not connection.execute("SELECT count(*) FROM work WHERE of_parent").fetchone()[0]:
         return
-    rows = connection.execute(query(__file__, "parents", parent=_PARENT, run=_RUN, kind=_KIND, belongs=_BELONGS, strange=_STRANGE)).fetchall()
+    rows = connection.execute(query(__file__, "parents", parent=_PARENT, run=_RUN, kind=_KIND, belongs=_BELONGS, strange=_STRANGE,
+                                    amortized="cost" if basis == "list" else "coalesce(effective, cost)")).fetchall()
 
     def pieces() -> Iterator[tuple[object, ...]]:
         group: list[Any] = []
@@ -81,72 +82,35 @@ def _of_group(group: list[Any], idle: str, scale: int) -> Iterator[tuple[object,
         for term, amount in (("allocated", row[4]), ("idle", row[5])):
             keys.append((row[7], row[8], term, row[9]) if row[10] else (None, None, "not_attributable", row[11]))
             weights.append(max(units_of(amount, scale), 0) if amount is not None else 0)
-    rest = sum(units_of(row[6], scale) for row in lines) - sum(weights)
+    # A line under a savings plan is billed with its discount in another line, and split without.
+    rest = sum(units_of(row[12], scale) for row in lines) - sum(weights)
     keys.append((None, None, "idle", "not split by the provider"))
     weights.append(max(rest, 0 if sum(weights) else 1))
     for row in lines:
         parts = shares_of(units_of(row[6], scale), weights)
-        for key, units in zip(keys, parts) if idle == "keep" else _handed_out(splits, keys, weights, parts, idle):
+        for key, units in zip(keys, parts) if idle == "keep" else _handed_out(keys, weights, parts):
             if units:
                 yield (row[3], *key, amount_of(units, scale), None)
 
 
-def _handed_out(splits: list[Any], keys: list[tuple[object, ...]], weights: list[int], parts: list[int],
-                idle: str) -> Iterator[tuple[tuple[object, ...], int]]:
-    """Idle goes to the containers, and so does what the provider did not split: by their shares, or evenly."""
+def _handed_out(keys: list[tuple[object, ...]], weights: list[int], parts: list[int]) -> Iterator[tuple[tuple[object, ...], int]]:
+    """Idle goes to the containers, and so does what the provider did not split: by their shares."""
     holders = [(*key[:2], "allocated", "idle") if key[2] == "idle" else key for key in keys[1:-1:2]]
-    first = {row[12]: at for at, row in reversed(list(enumerate(splits)))}
-    even = [int(first[row[12]] == at) for at, row in enumerate(splits)]
-    shares = even if idle == "even" else [used + unused for used, unused in zip(weights[:-1:2], weights[1:-1:2])]
+    shares = [used + unused for used, unused in zip(weights[:-1:2], weights[1:-1:2])]
     yield from zip(keys[:-1:2], parts[:-1:2])
-    rest = parts[-1]
-    for holder, units in zip(holders, parts[1:-1:2]):
-        if idle == "even":
-            rest += units
-        else:
-            yield holder, units
+    yield from zip(holders, parts[1:-1:2])
     if any(shares):
-        yield from zip(holders, shares_of(rest, shares))
+        yield from zip(holders, shares_of(parts[-1], shares))
     else:
-        yield keys[-1], rest
+        yield keys[-1], parts[-1]
 
 
-def _share_splits(connection: Any, idle: str, scale: int) -> None:
-    where = "used_cost IS NOT NULL AND NOT of_parent"
-    connection.execute(f"""INSERT INTO pieces SELECT line, task, {_RUN}, CASE WHEN {_BELONGS} THEN 'allocated' ELSE
-        'not_attributable' END, CASE WHEN {_BELONGS} THEN {_KIND} ELSE {_STRANGE} END, used_cost, NULL FROM work WHERE {where}""")
+def _share_splits(connection: Any, idle: str) -> None:
     term = "'allocated'" if idle == "spread" else "'idle'"
-    kept = f"{where} AND {_BELONGS}" if idle == "even" else where
-    other = "" if idle != "even" else f"; INSERT INTO pieces SELECT line, NULL, NULL, 'not_attributable', {_STRANGE}, " \
-        f"unused_cost, NULL FROM work WHERE {where} AND NOT {_BELONGS}"
-    if idle != "even":
-        connection.execute(f"""INSERT INTO pieces SELECT line, task, {_RUN}, CASE WHEN {_BELONGS} THEN {term} ELSE
-            'not_attributable' END, CASE WHEN {_BELONGS} THEN 'idle' ELSE {_STRANGE} END, unused_cost, NULL FROM work
-            WHERE {kept}""")
-        return
-    connection.execute(other.removeprefix("; "))
-    groups: dict[object, list[Any]] = defaultdict(list)
-    for row in connection.execute(f"""SELECT coalesce(parent, {_RUN}, ''), line, task, {_RUN}, unused_cost, resource FROM work
-            WHERE {kept} ORDER BY line""").fetchall():
-        groups[row[0]].append(row)
-    insert(connection, "pieces", (piece for group in groups.values() for piece in _evenly(group, scale)))
-
-
-def _evenly(group: list[Any], scale: int) -> Iterator[tuple[object, ...]]:
-    """Each container of a machine gets the same. Lines are handed out in order, so that each is whole."""
-    holders = list({row[5]: (row[2], row[3]) for row in group}.values())
-    wanted = shares_of(sum(units_of(row[4], scale) for row in group), [1] * len(holders))
-    at = 0
-    for row in group:
-        left = units_of(row[4], scale)
-        while left:
-            if at < len(holders) - 1 and wanted[at] == 0:
-                at += 1
-                continue
-            part = left if at == len(holders) - 1 else min(left, wanted[at])
-            wanted[at] -= part
-            left -= part
-            yield (row[1], *holders[at], "allocated", "idle", amount_of(part, scale), None)
+    for own, kind, cost in (("'allocated'", _KIND, "used_cost"), (term, "'idle'", "unused_cost")):
+        connection.execute(f"""INSERT INTO pieces SELECT line, task, {_RUN}, CASE WHEN {_BELONGS} THEN {own} ELSE
+            'not_attributable' END, CASE WHEN {_BELONGS} THEN {kind} ELSE {_STRANGE} END, {cost}, NULL FROM work
+            WHERE used_cost IS NOT NULL AND NOT of_parent""")
 
 
 def _machines(connection: Any) -> dict[str, Machine]:

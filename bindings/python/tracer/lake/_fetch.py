@@ -9,7 +9,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from .._core import copy_run, format_bytes
-from .._errors import RecordingError, TracerError
+from .._errors import LakeError, RecordingError, TracerError
 from .._recording import read
 from ._index import hash_of
 from ._layout import RAW, Part
@@ -59,8 +59,8 @@ def _get(store: Store, found: LakeRun, part: Part, folder: str) -> str:
     try:
         store.get_to(RAW + part.path, path)
     except KeyError:
-        raise RecordingError.of("TRC109", None, f"{part.path} of run {found.name} is in the lake no more",
-                                "raw recordings are kept for some days; the tables have its tasks for longer: 'tracer lake sql'") from None
+        raise LakeError.of("TRC154", None, f"{part.path} of run {found.name} is in the lake no more",
+                           "raw recordings are kept for some days; the tables have its tasks for longer: 'tracer lake sql'") from None
     return path
 
 

@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from .._errors import RecordingError
+from .._errors import LakeError, RecordingError
 from .._recording import Recording, read
 from ._layout import INDEX, RAW, Part, part_of
+from ._part import check_name
 
 if TYPE_CHECKING:
     from ._store import Store
@@ -83,17 +84,8 @@ def _entry_of(part: Part, path: str) -> dict[str, Any]:
         recording = read(path)
         check_name(part, recording)
         return entry | {"runs": _runs_of(recording)}
-    except RecordingError as error:
+    except (RecordingError, LakeError) as error:
         return entry | {"refused": str(error.problems[0].what)}
-
-
-def check_name(part: Part, recording: Recording) -> None:
-    """Raises RecordingError: it is not what its name says."""
-    said = (recording.host.boot_id, "all" if recording.owner_uid is None else str(recording.owner_uid), recording.host.session_id,
-            recording.number or part.number)
-    if said != (part.boot, part.owner, part.session, part.number):
-        raise RecordingError.of("TRC109", None, f"{part.path} holds part {said[3]} of {'/'.join(map(str, said[:3]))}",
-                                "look who wrote it: a service names a part by what is in it")
 
 
 def _runs_of(recording: Recording) -> list[dict[str, Any]]:

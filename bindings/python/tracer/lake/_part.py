@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 from .._errors import LakeError, TracerError
 from .._recording import Recording, read
-from ._index import check_name
-from ._layout import Part
+from ._layout import RAW, Part
 from ._store import Store
 
-__all__ = ["REFUSED_PART", "Gap", "gap_of", "opened_part"]
+__all__ = ["REFUSED_PART", "Gap", "check_name", "gap_of", "opened_part"]
 
 REFUSED_PART = "TRC154"
 """An object is not what its name says, or can't be read: its series waits."""
@@ -61,8 +60,6 @@ def opened_part(store: Store, key: str, part: Part) -> Iterator[tuple[Recording,
         os.lseek(file, 0, os.SEEK_SET)
         recording = read(file)
         check_name(part, recording)
-        if re.sub(r"[^a-z0-9._-]", "-", recording.host.host_name.lower()) != part.host:
-            raise ValueError(f"it is of the host {recording.host.host_name}")
         reader = recording.open_reader()
         reader.keep_only(("loss",))
         while reader.skip(_READ_AT_ONCE) == _READ_AT_ONCE:
@@ -73,6 +70,16 @@ def opened_part(store: Store, key: str, part: Part) -> Iterator[tuple[Recording,
         raise error if isinstance(error, LakeError) else _refused(key, str(error)) from None
     finally:
         os.close(file)
+
+
+def check_name(part: Part, recording: Recording) -> None:
+    """Raises LakeError: it is not what its name says."""
+    host = recording.host
+    name = re.sub(r"[^a-z0-9._-]", "-", host.host_name.lower())
+    said = Part(name, host.boot_id, "all" if recording.owner_uid is None else str(recording.owner_uid), host.session_id,
+                recording.number or part.number, part.kind)
+    if said != part:
+        raise _refused(RAW + part.path, f"it is {said.path}")
 
 
 def _refused(key: str, why: str) -> TracerError:

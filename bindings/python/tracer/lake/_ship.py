@@ -109,9 +109,18 @@ class Shipper:
             failed = error if isinstance(error, TracerError) else self._outbox.error(error, parts[0].part.path)
         except TracerError as error:
             failed = error
-        pause = max(self._failed(each, failed) for each in parts)
+        unanswered = failed.code == NO_ANSWER
+        for each in parts:
+            failure = self._failures.setdefault(each.part, _Failure(failed, time.time_ns(), 0, 0.0))
+            failure.error = failed
+            failure.tries += 1
+            failure.due = time.monotonic() + (_jitter(failure.tries, _LONGEST_S) if unanswered else _LONGEST_S)
+        if failed.code != self._said:
+            print(f"tracer: {failed}", file=sys.stderr, flush=True)
+            self._said = failed.code
+        self._in_a_row += 1
         self._save(None)
-        return failed, pause
+        return failed, _jitter(self._in_a_row, _LONGEST_S if unanswered else _REFUSED_S)
 
     def _put(self, parts: list[Waiting]) -> None:
         for each in parts:
@@ -148,19 +157,6 @@ class Shipper:
             print("tracer: everything is shipped again", file=sys.stderr, flush=True)
             self._said = ""
 
-    def _failed(self, each: Waiting, error: TracerError) -> float:
-        """How long to leave the store alone."""
-        failure = self._failures.setdefault(each.part, _Failure(error, time.time_ns(), 0, 0.0))
-        failure.error = error
-        failure.tries += 1
-        self._in_a_row += 1
-        unanswered = error.code == NO_ANSWER
-        failure.due = time.monotonic() + (_jitter(failure.tries, _LONGEST_S) if unanswered else _LONGEST_S)
-        if error.code != self._said:
-            print(f"tracer: {error}", file=sys.stderr, flush=True)
-            self._said = error.code
-        return _jitter(self._in_a_row, _LONGEST_S if unanswered else _REFUSED_S)
-
     def _note_users(self, host: str, owners: set[str]) -> None:
         names = {}
         for owner in owners - {"all"} - {owner for named, owner in self._named if named == host}:
@@ -169,12 +165,14 @@ class Shipper:
         if not names:
             return
         key = f"{USERS}{host}.json"
+        known = None
         try:
-            users = json.loads(self._store.get(key))["users"]
+            known = json.loads(self._store.get(key))["users"]
+            users = known | names
         except (KeyError, ValueError, TypeError):
-            users = {}
-        if users | names != users:
-            self._store.put(key, json.dumps({"schema": 1, "users": users | names}).encode())
+            users = names
+        if users != known:
+            self._store.put(key, json.dumps({"schema": 1, "users": users}).encode())
         self._named |= {(host, owner) for owner in names}
 
     def _save(self, now: Waiting | None) -> None:

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from ..cost.shared import Price
-from ..tune.shared import ENOUGH, Evidence, allocation
+from ..tune.shared import ENOUGH, LEAST_BYTES, Evidence, allocation
 from ..whatif.shared import Phase
 from ._evidence import Step
 from ._families import Facts, facts_of
@@ -58,10 +58,11 @@ def memory_of(step: Step) -> tuple[int | None, str]:
         return int(step.requested_bytes), f"as requested: {evidence.count} tasks are too few to size it by"
     if step.lost and step.requested_bytes and step.requested_bytes > needed:
         return int(step.requested_bytes), f"as requested: {step.lost} tasks were killed, and neither their peak nor their limit is known"
+    margin = f" and {needed / evidence.base - 1:.0%}" if needed > LEAST_BYTES else f", and no less than {LEAST_BYTES / 1e6:.0f} MB"
     if evidence.at_least > max(evidence.largest, default=0):
         short = f": {step.short_of_memory} of its tasks had too little" if step.short_of_memory else ""
-        return needed, f"what it needs at least, and {needed / evidence.base - 1:.0%}{short}"
-    return needed, f"the largest of {evidence.count} peaks and {needed / evidence.base - 1:.0%}"
+        return needed, f"what it needs at least{margin}{short}"
+    return needed, f"the largest of {evidence.count} peaks{margin}"
 
 
 def arches_of(step: Step, images: Mapping[str, set[str]]) -> tuple[set[str], str]:

@@ -147,7 +147,12 @@ class _Machine:
         least = self._rules.limit("held", "least_s") * _SECOND
         rows = self._recorded.connection.execute(
             """SELECT task, run, pipeline, uid, tool, waits_for, confidence, t0, least(max(t1), ?) FROM stalls
-            WHERE machine = ? AND t0 <= ? AND t1 >= ? GROUP BY ALL ORDER BY t0, task""", [end, self._key, end - least, end - _FRESH]).fetchall()
+            WHERE machine = ? AND t0 <= ? AND t1 >= ? AND coalesce(ended > ?, true) GROUP BY ALL ORDER BY t0, task""",
+            [end, self._key, end - least, end - _FRESH, end]).fetchall()
+        # What tasks began is looked at only where some live.
+        if self._last is None or self._ask("SELECT max(tasks) FROM seen WHERE t1 >= ?", end - _FRESH)[0]:
+            known = {row[0] for row in rows}
+            rows += [row for row in self._recorded.pollers_of(self._key, end, least, _FRESH) if row[0] not in known]
         whole = self._last is not None and rows and not self._ask(
             "SELECT count(*) FROM seen WHERE t0 >= ? AND task_cpu_ns > (t1 - t0) * 10", rows[0][7])[0]
         for number, (task, run, pipeline, uid, tool, waits_for, confidence, t0, t1) in enumerate(rows):

@@ -49,6 +49,14 @@ class Recorded:
                 self._read_requests(machine, """SELECT task_key::VARCHAR AS task_key, recorded_us(time_ns) AS t0, NULL::BIGINT AS t1,
                     requested_millicpus / 1000 AS cpus, requested_memory_bytes FROM recorded_events WHERE kind = 'task_start'""")
 
+    def pollers_of(self, machine: str, until: int, least: int, fresh: int) -> list[tuple[Any, ...]]:
+        """Tasks that only sleep, as rows of stalls. Reads the recordings again, before outside_of()."""
+        rows = []
+        for path in self._files.get(machine, []):
+            with opened(self.connection, path, "events", "samples", "processes", "tasks"):
+                rows += self.connection.execute(query(__file__, "pollers", until=until, least=least, fresh=fresh)).fetchall()
+        return rows
+
     def gpu_uses_of(self, machine: str, until: int) -> tuple[int, int | None]:
         """How many samples of its GPUs there are, and when one was used last. Reads the recordings again. The first sample of a
         process says not yet for how long it used one, and some drivers never say it: it counts as use."""

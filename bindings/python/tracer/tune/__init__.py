@@ -30,8 +30,8 @@ class Tune:
     """docs/tune.md lists their fields. None: not known, or nothing is advised."""
     by: str
     """What a row is of: "step" or "tool"."""
-    failures: float
-    """The share of first attempts that may fail, as asked for."""
+    failures: float | None
+    """The share of first attempts that may fail, as asked for; None: as few as can be."""
     attempts: int = 0
     """Attempts of tasks that were read."""
     notes: list[str] = field(default_factory=list)
@@ -85,11 +85,11 @@ class Tune:
         return self.text()
 
 
-def tune(tasks: Sequence[str | os.PathLike[str]], *, by: str = "step", failures: float = 0.05,
+def tune(tasks: Sequence[str | os.PathLike[str]], *, by: str = "step", failures: float | None = None,
          prices: str | os.PathLike[str] | None = None, history: str | os.PathLike[str] | None = None) -> Tune:
     """What to request for the steps of `tasks`: recordings, folders of them, tables in CSV or Parquet.
 
-    `failures` is the share of first attempts that may fail for lack of memory. `prices` is a price list, or None for the
+    `failures` is the share of first attempts that may fail for lack of memory; None: as few as the largest peak allows. `prices` is a price list, or None for the
     imported ones. `history` is what `tracerd history --json` prints: then times rest on it, too. Raises BillError,
     RecordingError, InvalidArgumentError, MissingPackageError.
     """
@@ -100,7 +100,7 @@ def tune(tasks: Sequence[str | os.PathLike[str]], *, by: str = "step", failures:
 
     if by not in BY:
         raise InvalidArgumentError(f"by is {by!r}", f"one of {', '.join(BY)}")
-    if not 0.0001 <= failures <= 0.5:
+    if failures is not None and not 0.0001 <= failures <= 0.5:
         raise InvalidArgumentError(f"a failure rate of {failures} can't be kept", "between 0.0001 and 0.5: 0.05 is 5 of 100")
     if not tasks:
         raise InvalidArgumentError("no tasks are given", "name a recording, a folder of recordings, or a table of tasks")

@@ -21,8 +21,9 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
                       help="a table of tasks, such as an engine's trace: docs/cost.md lists its columns. What it says of a task that a "
                       "recording has is what that task requested. May be given several times")
     tune.add_argument("--by", choices=("step", "tool"), default="step", help="rows. Default: step")
-    tune.add_argument("--failures", type=float, default=0.05, metavar="RATE",
-                      help="the share of first attempts that may fail for lack of memory. Default: 0.05, which is 5 of 100")
+    tune.add_argument("--failures", type=float, metavar="RATE",
+                      help="the share of first attempts that may fail for lack of memory: 0.05 is 5 of 100. Default: as few as the largest "
+                      "peak allows")
     tune.add_argument("--prices", metavar="FILE", help="a price list. Default: the imported ones")
     tune.add_argument("--history", metavar="FILE", help="what tracerd history --json printed: times rest on it, too")
     tune.add_argument("--rows", type=int, default=20, metavar="N", help="rows of the table, the most to save first. Default: 20")

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError
 from .._format import visible
-from ._inputs import LEAST_BYTES
-from ._memory import ONE_RUN
-from ._steps import rests_on_one_run
+from ._memory import LEAST_BYTES
+from ._steps import other_inputs
 from ._text import size, waste_text
 
 if TYPE_CHECKING:
@@ -56,41 +55,39 @@ def _rows(result: Tune, mark: str, indent: str = "") -> Iterator[tuple[Mapping[s
     """Rows with what their comment says; without a row, the comment says why it is left out."""
     for row in sorted(result.rows, key=lambda each: (each["pipeline"] or "", each["step"] or "")):
         name = _comment(row["step"] or "(no step)")
-        if row["advised_memory_bytes"] is None and row["advised_cpus"] is None and not _lowers_time(row):
+        if row["advised_memory_bytes"] is None and row["advised_cpus"] is None and row["advised_time_s"] is None:
             reason = "; ".join(row["reasons"]) or "nothing is to be changed"
             yield None, f"{indent}{mark} {name}: {_comment(reason)}"
         else:
             yield row, name
 
 
-def _memory_comment(row: Mapping[str, Any]) -> str:
+def _memory_comment(row: Mapping[str, Any], line: Mapping[str, Any] | None = None) -> str:
+    """`line`: by the size of the input, instead of the constant."""
+    advised = row if line is None else line
     parts = [f"was {size(row['memory_requested_bytes'])}" if row["memory_requested_bytes"] is not None else "request not known"]
     needed = row["memory_needed_at_least_bytes"]
     parts.append(f"needs {size(needed)} or more" if needed is not None else f"peak {size(row['memory_peak_bytes'])} of {row['tasks']} tasks")
-    saved = row["memory_gib_hours_saved"]
+    saved = advised["memory_gib_hours_saved"]
     if saved:
         of = row["memory_gib_hours_requested"]
         parts.append(f"{'saves' if saved > 0 else 'adds'} {abs(saved):.2f} of {of:.2f} GiB hours")
-    if row["failure_rate"] is not None:
-        other = f", up to {100 * ONE_RUN:.0f} in another run" if rests_on_one_run(row) else ""
-        parts.append(f"risk: {100 * row['failure_rate']:.1f} of 100 first attempts need more{other}")
+    rate = advised["failure_rate"]
+    if rate is not None:
+        parts.append(f"risk: at most {100 * rate:.1f} of 100 first attempts need more{other_inputs(rate)}")
     return ", ".join(parts)
 
 
 def _cpus_comment(row: Mapping[str, Any]) -> str:
     saved = row["cpu_hours_saved"]
-    return (f"was {row['cpus_requested']:g}, wants {row['cpus_wanted']:.1f} for 95 % of the time"
+    return (("request not known" if row["cpus_requested"] is None else f"was {row['cpus_requested']:g}") + f", wants {row['cpus_wanted']:.1f} for 95 % of the time"
             + (f", saves {saved:.2f} of {row['cpu_hours_requested']:.2f} CPU hours" if saved else "")
             + "; risk: bursts take longer")
 
 
 def _time_comment(row: Mapping[str, Any]) -> str:
-    return f"was {row['time_requested_s'] / 60:.0f} min, took {row['time_most_s'] / 60:.1f} min at most; risk: what takes longer is killed"
-
-
-def _lowers_time(row: Mapping[str, Any]) -> bool:
-    """A limit where there was none can only kill."""
-    return row["advised_time_s"] is not None and row["time_requested_s"] is not None
+    was = "request not known" if row["time_requested_s"] is None else f"was {row['time_requested_s'] / 60:.0f} min"
+    return f"{was}, took {row['time_most_s'] / 60:.1f} min at most; risk: what takes longer is killed"
 
 
 def _nextflow(result: Tune, retry: bool) -> Iterator[str]:
@@ -121,7 +118,7 @@ def _nextflow(result: Tune, retry: bool) -> Iterator[str]:
                 yield "    maxRetries = 2"
         if row["advised_cpus"] is not None:
             yield f"    cpus = {row['advised_cpus']}  // {_cpus_comment(row)}"
-        if _lowers_time(row):
+        if row["advised_time_s"] is not None:
             yield f"    time = {{ {round(row['advised_time_s'] / 60)}.min * task.attempt }}  // {_time_comment(row)}"
         yield "  }"
     yield "}"
@@ -153,8 +150,8 @@ def _snakemake(result: Tune) -> Iterator[str]:
             if line is not None:
                 value = (f"max({math.ceil(LEAST_BYTES / 1e6)}, {math.ceil(line['constant_bytes'] / 1e6)} + "
                          f"{line['per_input_byte'] * 1.048576:.4g} * input.size_mb) * attempt")
-            lines.append(f"    mem_mb: {json.dumps(value)}  # {_memory_comment(row)}")
-        if _lowers_time(row):
+            lines.append(f"    mem_mb: {json.dumps(value)}  # {_memory_comment(row, line)}")
+        if row["advised_time_s"] is not None:
             lines.append(f"    runtime: {json.dumps(str(round(row['advised_time_s'] / 60)) + ' * attempt')}  # {_time_comment(row)}")
         if lines:
             resources += [f"  {json.dumps(name, ensure_ascii=False)}:", *lines]
@@ -184,7 +181,7 @@ def _sbatch(result: Tune) -> Iterator[str]:
         if row["advised_cpus"] is not None:
             yield f"# {_cpus_comment(row)}"
             yield f"#SBATCH --cpus-per-task={row['advised_cpus']}"
-        if _lowers_time(row):
+        if row["advised_time_s"] is not None:
             hours, minutes = divmod(round(row["advised_time_s"] / 60), 60)
             yield f"# {_time_comment(row)}"
             yield f"#SBATCH --time={hours:02}:{minutes:02}:00"

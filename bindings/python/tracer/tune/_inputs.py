@@ -9,10 +9,9 @@ from typing import Any
 
 from . import _memory
 
-__all__ = ["ENOUGH", "LEAST_BYTES", "Line", "line_of", "lines_of", "numbers_of"]
+__all__ = ["ENOUGH", "Line", "line_of", "lines_of", "numbers_of"]
 
 ENOUGH = 10
-LEAST_BYTES = 500_000_000
 # The newest of a step: each is judged by those before.
 _MOST = 400
 # What a line must save, as a constant is simpler and needs no input that is known before.
@@ -35,7 +34,8 @@ class Line:
 
     def to_json(self) -> dict[str, float]:
         return {"constant_bytes": self.constant, "per_input_byte": self.slope, "judged_tasks": self.judged,
-                "wasted_share_of_constant": self.wasted / self.wasted_by_constant, "most_input_bytes": self.most_input}
+                "wasted_share_of_constant": self.wasted / self.wasted_by_constant, "most_input_bytes": self.most_input,
+                "failure_rate": (self.failed + 1) / (self.judged + 1)}
 
 
 def numbers_of(line: Mapping[str, float] | None) -> tuple[float | None, float | None]:
@@ -53,7 +53,7 @@ class _Fit:
         self.points.append((x, y))
         self.x, self.y, self.xx, self.xy = self.x + x, self.y + y, self.xx + x * x, self.xy + x * y
 
-    def line(self, failures: float) -> tuple[float, float] | None:
+    def line(self) -> tuple[float, float] | None:
         """Raised above all points, by the margin of a constant on how far they lie from it."""
         n = len(self.points)
         spread = n * self.xx - self.x * self.x
@@ -66,28 +66,27 @@ class _Fit:
         ratios = [y / (constant + slope * x) for x, y in self.points if constant + slope * x > 0]
         if len(ratios) < n:
             return None
-        evidence = _memory.Evidence.of(ratios)
-        factor = evidence.base * (1 + _memory.margin_of(evidence, failures))
+        factor = max(ratios) * (1 + _memory.margin_of(n))
         return constant * factor, slope * factor
 
 
-def line_of(tasks: Sequence[tuple[float, float, float, float | None]], failures: float = _memory.FAILURES) -> Line | None:
+def line_of(tasks: Sequence[tuple[float, float, float, float | None]]) -> Line | None:
     """Of (input, peak, seconds, requested) in the order of time; None: a constant is as good."""
     fit = _Fit()
     peaks: list[float] = []
     wasted, constant_wasted, failed, constant_failed, judged = 0.0, 0.0, 0, 0, 0
     for size, peak, seconds, requested in tasks:
-        line = fit.line(failures)
-        constant = _memory.allocation(_memory.Evidence.of(peaks), requested, failures)
+        line = fit.line()
+        constant = _memory.allocation(_memory.Evidence.of(peaks), requested)
         if line is not None and constant is not None:
-            by_line, lost = _waste(max(line[0] + line[1] * size, LEAST_BYTES), peak, seconds)
+            by_line, lost = _waste(max(line[0] + line[1] * size, _memory.LEAST_BYTES), peak, seconds)
             by_constant, lost_too = _waste(constant, peak, seconds)
             wasted, constant_wasted, judged = wasted + by_line, constant_wasted + by_constant, judged + 1
             failed, constant_failed = failed + lost, constant_failed + lost_too
         fit.add(size, peak)
         peaks.append(peak)
-    line = fit.line(failures)
-    if line is None or judged < ENOUGH - _memory.ENOUGH or wasted > _WORTH * constant_wasted or failed > constant_failed:
+    line = fit.line()
+    if line is None or judged < ENOUGH - _memory.ENOUGH or wasted >= _WORTH * constant_wasted or failed > constant_failed:
         return None
     return Line(line[0], line[1], judged, wasted, constant_wasted, failed, max(size for size, *_ in tasks))
 
@@ -100,7 +99,7 @@ def _waste(allocated: float, peak: float, seconds: float) -> tuple[float, bool]:
     return wasted + (allocated - peak) * seconds, lost
 
 
-def lines_of(connection: Any, kinds: Sequence[int], failures: float) -> dict[int, Line]:
+def lines_of(connection: Any, kinds: Sequence[int]) -> dict[int, Line]:
     if not kinds:
         return {}
     tasks: dict[int, list[tuple[float, float, float, float | None]]] = {}
@@ -109,5 +108,5 @@ def lines_of(connection: Any, kinds: Sequence[int], failures: float) -> dict[int
         WHERE outcome = 'succeeded' AND input_bytes IS NOT NULL AND used_gib > 0 AND life_us IS NOT NULL AND NOT is_lower_bound)
         WHERE newest <= {_MOST} AND kind IN ({', '.join(map(str, kinds))}) ORDER BY kind, newest DESC""").fetchall():
         tasks.setdefault(kind, []).append(tuple(task))
-    found = {kind: line_of(each, failures) for kind, each in tasks.items()}
+    found = {kind: line_of(each) for kind, each in tasks.items()}
     return {kind: line for kind, line in found.items() if line is not None}

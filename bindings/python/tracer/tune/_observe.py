@@ -24,10 +24,12 @@ _LIMITS = {
     "out_of_time": 140}
 
 
-def observe(connection: Any, paths: list[str], notes: list[str]) -> int:
-    """The number of attempts."""
+def observe(connection: Any, paths: list[str], notes: list[str], nested: bool = False) -> int:
+    """The number of attempts. `nested`: with all of those that are inside of each other."""
     create_tables(connection)
     count = read_tasks(connection, paths, notes)
+    if not nested:
+        count -= connection.execute(query(__file__, "nested")).fetchone()[0]
     if not count:
         notes.append("no task is in these files: name the steps of a script with tracerd run --step, or record an engine")
     connection.execute(f"""CREATE TABLE details (source VARCHAR, key VARCHAR, cpu_ns DOUBLE, peak_gib DOUBLE, peak_at_most_gib DOUBLE,
@@ -55,5 +57,5 @@ def needs_of(path: str) -> dict[str, dict[str, Any]]:
     """Of each task of a recording by its key: its `outcome`; null where not known, `peak_bytes` (exact, or an upper bound),
     `at_least_bytes` (what a task needed that ran short of memory), `seen_bytes` (a peak that may have been more)."""
     with connect() as connection:
-        observe(connection, [path], [])
+        observe(connection, [path], [], nested=True)
         return {row["key"]: row for row in table_of(connection, query(__file__, "needs"))}

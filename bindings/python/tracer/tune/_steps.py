@@ -12,7 +12,7 @@ from ..cost.shared import CPU_GIB
 from . import _inputs, _memory
 from ._observe import LEDGER
 
-__all__ = ["BOUND_BY", "FIELDS", "GIB", "evidence_of", "finished", "key_of", "rests_on_one_run", "steps_of"]
+__all__ = ["BOUND_BY", "FIELDS", "GIB", "evidence_of", "finished", "key_of", "other_inputs", "rounded", "steps_of"]
 
 GIB = 1 << 30
 # Causes of a task ledger by what a row is bound by: docs/findings.md.
@@ -44,7 +44,7 @@ def key_of(row: Mapping[str, Any]) -> tuple[str, str]:
     return row["pipeline"] or "", row["step"] or ""
 
 
-def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[str, str], float]) -> list[dict[str, Any]]:
+def steps_of(connection: Any, by: str, failures: float | None, history: Mapping[tuple[str, str], float]) -> list[dict[str, Any]]:
     """Those with most memory and CPUs reserved for nothing first, as AWS weighs them: a CPU is worth 9 GiB."""
     ok = "outcome = 'succeeded'"
     ledger = ", ".join(f"sum({name}_ns) FILTER ({ok}) AS {name}_ns" for name in LEDGER)
@@ -54,9 +54,9 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
     # No copy of so many columns: the join by few names takes less.
     connection.execute(f"""CREATE VIEW kinds AS SELECT o.* REPLACE ({step} AS step), n.kind FROM observed AS o JOIN names AS n
         ON n.pipeline IS NOT DISTINCT FROM o.pipeline AND n.step IS NOT DISTINCT FROM {step}""")
-    found = table_of(connection, query(__file__, "kinds", ok=ok, ledger=ledger, tail=_memory.GREATEST_TAIL, hours="life_us / 3.6e9"))
+    found = table_of(connection, query(__file__, "kinds", ok=ok, ledger=ledger, tail=_memory.LARGEST, hours="life_us / 3.6e9"))
     cached = dict(connection.execute("SELECT kind, count(*) FROM kinds WHERE outcome = 'cached' GROUP BY kind").fetchall())
-    lines = _inputs.lines_of(connection, [row["kind"] for row in found if row["with_input"] >= _inputs.ENOUGH], failures)
+    lines = _inputs.lines_of(connection, [row["kind"] for row in found if row["with_input"] >= _inputs.ENOUGH])
     least = _least_requests(connection)
     rows = [_row(row | {"cached": cached.get(row["kind"], 0), "least": least.get(row["kind"], {})}, failures, history, lines.get(row["kind"])) for row in found]
     _savings(connection, rows)
@@ -72,7 +72,7 @@ def _least_requests(connection: Any) -> dict[int, dict[str, float]]:
     return {row["kind"]: {name: row[name] for name in _REQUESTS if row[name] is not None} for row in found}
 
 
-def _row(found: Mapping[str, Any], failures: float, history: Mapping[tuple[str, str], float],
+def _row(found: Mapping[str, Any], failures: float | None, history: Mapping[tuple[str, str], float],
          line: _inputs.Line | None) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(FIELDS)
     row |= {name: found[name] for name in ("kind", "pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed",
@@ -113,9 +113,9 @@ def _keep_different(row: dict[str, Any], least: Mapping[str, float]) -> None:
                 row["memory_rule"], row["memory_per_input"], row["failure_rate"] = "keep", None, None
 
 
-def rests_on_one_run(row: Mapping[str, Any]) -> bool:
-    """Or its runs are not known. Runs differ more than their tasks, and by how much one run does not say."""
-    return row["failure_rate"] is not None and row["failure_rate"] < _memory.ONE_RUN and (row["runs"] or 1) == 1
+def other_inputs(rate: float | None) -> str:
+    """What a rate leaves out: runs with other inputs differ more than tasks, and by how much no run says."""
+    return f", up to {100 * _memory.OTHER_INPUTS:.0f} with other inputs" if rate is not None and rate < _memory.OTHER_INPUTS else ""
 
 
 def _whole(value: float | None, unit: int = 1) -> int | None:
@@ -136,19 +136,19 @@ def _bound(found: Mapping[str, Any]) -> tuple[str | None, float | None]:
     return name, shares[name]
 
 
-def _rounded(size: float) -> int:
+def rounded(size: float) -> int:
     return math.ceil(size / _MEMORY_STEP) * _MEMORY_STEP
 
 
 def _raise_after_oom(row: dict[str, Any], evidence: _memory.Evidence, requested: float | None) -> None:
     """What ran out of memory is never advised as little again, however few were seen."""
     if row["out_of_memory"] and (requested is None or evidence.base > requested):
-        row["advised_memory_bytes"] = _rounded(evidence.base)
+        row["advised_memory_bytes"] = rounded(evidence.base)
         row["memory_rule"] = "out of memory"
         row["reasons"].append(f"{row['out_of_memory']} attempts ran out of memory: the request is raised")
 
 
-def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memory.Evidence, requested: float | None, failures: float,
+def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memory.Evidence, requested: float | None, failures: float | None,
                  line: _inputs.Line | None) -> None:
     reasons = row["reasons"]
     if found["lost_unknown"]:
@@ -162,7 +162,7 @@ def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memor
         return
     sized = _memory.allocation(evidence, requested, failures)
     assert sized is not None
-    advised = _rounded(sized)
+    advised = rounded(sized)
     if requested is not None and advised >= requested and evidence.base <= requested:
         # It has been enough, and nothing smaller is as safe.
         row["memory_rule"], advised = "keep", round(requested)
@@ -179,10 +179,9 @@ def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memor
     if row["memory_rule"] == "keep":
         lost = found["out_of_memory"] + found["lost_at_limit"]
         row["failure_rate"] = max(row["failure_rate"], lost / (found["tasks"] + lost))
-    if row["failure_rate"] > failures:
-        reasons.append(f"{evidence.count} tasks can't support a failure rate of {failures:.2%} with this memory: expect {row['failure_rate']:.2%}")
-    if failures < _memory.ONE_RUN and rests_on_one_run(row):
-        reasons.append(f"one run can't support {failures:.2%} for another one: there, expect up to {_memory.ONE_RUN:.0%}")
+    if failures is not None and row["failure_rate"] > failures:
+        reasons.append(f"{evidence.count} tasks can't support a failure rate of {failures:.2%}, which takes {math.ceil(1 / failures) - 1}: "
+                       f"expect {row['failure_rate']:.2%}")
     if row["memory_is_upper_bound"]:
         reasons.append("some peaks are upper bounds: the true ones may be lower")
     # A line through those that succeeded knows nothing of those that did not.
@@ -194,14 +193,12 @@ def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memor
 
 def _size_cpus(row: dict[str, Any], found: Mapping[str, Any]) -> None:
     requested, reasons = row["cpus_requested"], row["reasons"]
-    if requested is None:
-        return
     if found["with_wanted"] < _memory.ENOUGH:
-        if row["cpus_used"] is not None and row["cpus_used"] < requested / 2:
+        if requested is not None and row["cpus_used"] is not None and row["cpus_used"] < requested / 2:
             reasons.append("its CPUs are kept: averages do not say how many it wants at once, a recording does")
         return
     wanted = max(math.ceil(row["cpus_wanted"] - _CPU_TOLERANCE), 1)
-    if wanted < requested:
+    if requested is None or wanted < requested:
         row["advised_cpus"] = wanted
     elif row["bound_by"] in ("oversubscribed", "cpu_limit") and wanted > requested:
         reasons.append(f"its threads want {row['cpus_wanted']:.1f} CPUs at once: request more, or tell it to use fewer")
@@ -226,15 +223,18 @@ def _size_time(row: dict[str, Any], found: Mapping[str, Any], history: Mapping[t
 
 
 def _savings(connection: Any, rows: list[dict[str, Any]]) -> None:
-    """If the next run were this one: of each attempt, what was reserved minus what is advised, while it ran."""
+    """If the next run were this one: of each attempt, what was reserved minus what is advised, while it ran. Only a file of
+    Snakemake has a line by input: its memory is apart."""
     connection.execute("CREATE TABLE advice (kind BIGINT, advised_gib DOUBLE, advised_cpus DOUBLE, slope DOUBLE, constant DOUBLE)")
     insert(connection, "advice", ((row["kind"], row["advised_memory_bytes"] / GIB if row["advised_memory_bytes"] else None,
                                    row["advised_cpus"]) + _inputs.numbers_of(row["memory_per_input"]) for row in rows))
-    connection.execute(query(__file__, "advised", least_bytes=_inputs.LEAST_BYTES))
-    saved = {kind: (cpus, memory) for kind, cpus, memory in connection.execute("""SELECT kind, sum((cpus - new_cpus) * hours),
-        sum((memory_gib - new_gib) * hours) FROM advised GROUP BY kind""").fetchall()}
+    connection.execute(query(__file__, "advised", least_bytes=_memory.LEAST_BYTES))
+    saved = {kind: each for kind, *each in connection.execute("""SELECT kind, sum((cpus - new_cpus) * hours),
+        sum((memory_gib - new_gib) * hours), sum((memory_gib - line_gib) * hours) FROM advised GROUP BY kind""").fetchall()}
     for row in rows:
-        row["cpu_hours_saved"], row["memory_gib_hours_saved"] = saved.get(row["kind"], (None, None))
+        row["cpu_hours_saved"], row["memory_gib_hours_saved"], by_line = saved.get(row["kind"], (None, None, None))
+        if row["memory_per_input"]:
+            row["memory_per_input"]["memory_gib_hours_saved"] = by_line
 
 
 def evidence_of(connection: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from .._csv import csv_of
 from .._errors import InvalidArgumentError
 from .._format import aligned, visible
-from ._memory import ENOUGH, ONE_RUN
-from ._steps import FIELDS, GIB, rests_on_one_run
+from ._memory import ENOUGH, OTHER_INPUTS
+from ._steps import FIELDS, GIB, other_inputs
 
 if TYPE_CHECKING:
     from . import Tune
@@ -113,7 +113,7 @@ def table_of(result: Tune, most: int, longest: int | None = None) -> tuple[list[
                       f"{_number(row['cpus_requested'])} → {_number(row['cpus_used'])}",
                       f"{size(row['memory_requested_bytes'])} → {peak}",
                       f"{duration(row['time_requested_s'])} → {duration(row['time_most_s'])}", _advice(row),
-                      "-" if row["failure_rate"] is None else f"{100 * row['failure_rate']:.1f}", _saves(row, money)])
+                      "-" if row["failure_rate"] is None else f"≤ {100 * row['failure_rate']:.1f}", _saves(row, money)])
     last = len(lines[0]) - 1
     return lines, {1 + several, last - 1, last}
 
@@ -147,9 +147,8 @@ def _facts(result: Tune) -> list[str]:
     if few:
         parts.append(f"{few} {result.by}s have too few tasks: they keep what they request")
     if any(row["failure_rate"] is not None for row in result.rows):
-        parts.append("fails/100: first attempts that may need more memory; let them be retried with more")
-    if of_one := sum(rests_on_one_run(row) for row in result.rows):
-        parts.append(f"{of_one} {result.by}s rest on one run: in another one, up to {100 * ONE_RUN:.0f} of 100 may")
+        parts.append(f"fails/100: first attempts that need more memory, of tasks like these; with other inputs, {100 * OTHER_INPUTS:.0f} of 100 "
+                     "did. Let them be retried with more")
     return parts
 
 
@@ -181,20 +180,20 @@ def _why(result: Tune, row: Mapping[str, Any]) -> str:
     lines.append(f"  memory         requested {size(row['memory_requested_bytes'])}, used {size(row['memory_median_bytes'])} in the median, "
                  f"{sign}{size(row['memory_peak_bytes'])} at most")
     if row["memory_needed_at_least_bytes"] is not None:
-        lines.append(f"                 needs at least {size(row['memory_needed_at_least_bytes'])}: an attempt ran out of memory, or stood "
-                     "at its limit")
+        lines.append(f"                 needs at least {size(row['memory_needed_at_least_bytes'])}: an attempt ran out of memory, stood at "
+                     "its limit, or failed holding so much")
     wanted = "" if row["cpus_wanted"] is None else f"; 95 % of the time it wants {_number(row['cpus_wanted'])} at most"
     lines.append(f"  CPUs           requested {_number(row['cpus_requested'])}, used {_number(row['cpus_used'])} on average{wanted}")
     lines.append(f"  time           requested {duration(row['time_requested_s'])}, took {duration(row['time_median_s'])} in the median, "
                  f"{duration(row['time_most_s'])} at most")
     lines.append(f"  advice         {_advice(row)}")
     if row["failure_rate"] is not None:
-        lines.append(f"  failure rate   {100 * row['failure_rate']:.2f} of 100 first attempts may need more memory (n = {row['tasks']})"
-                     + (f", up to {100 * ONE_RUN:.0f} in another run" if rests_on_one_run(row) else ""))
+        lines.append(f"  failure rate   at most {100 * row['failure_rate']:.1f} of 100 first attempts need more memory (n = {row['tasks']})"
+                     + other_inputs(row["failure_rate"]))
     line = row["memory_per_input"]
     if line is not None:
         lines.append(f"  by input       {size(line['constant_bytes'])} + {line['per_input_byte']:.3g} × its size, up to twice "
-                     f"{size(line['most_input_bytes'])}")
+                     f"{size(line['most_input_bytes'])}: at most {100 * line['failure_rate']:.1f} of 100 need more")
     lines += [f"  because        {visible(reason)}" for reason in row["reasons"]]
     if row["money"] is not None:
         lines.append(f"  money          about {row['money']} {row['currency']}, {row['money_wasted'] or '?'} for nothing, "

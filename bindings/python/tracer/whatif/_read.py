@@ -19,7 +19,7 @@ from ._workload import Task, Workload
 
 __all__ = ["read_workload"]
 
-_TABLES = ("tasks_last", "runs_last", "processes", "programs", "samples", "files", "events")
+_TABLES = ("tasks_last", "task_outer", "runs_last", "processes", "programs", "samples", "files", "events")
 _LEDGER = ("computing", "computing_at_most", "queued", "throttled", "disk", "network", "pipe", "local_socket", "lock", "sleep",
            "poll", "memory", "stopped", "other")
 

@@ -1,7 +1,7 @@
 -- Tasks of a recording with their tools, and the machine that it was made on. Where a task had a container of ECS, it
--- lived as long as that.
+-- lived as long as that; those inside of it did not.
 INSERT INTO tasks (task, source, pipeline, run, step, sample, name, hash, ecs, "user", folder, status, t0, t1, command_us,
-    cpus, memory_gib, used_cpus, used_gib, sent_bytes, attempt, key, exit_code, requested_us)
+    cpus, memory_gib, used_cpus, used_gib, sent_bytes, attempt, key, exit_code, requested_us, outer_key)
 WITH places AS (
     SELECT task_key::VARCHAR AS task_key, any_value(ecs_of(cgroup::VARCHAR)) AS ecs, any_value(cwd::VARCHAR) AS cwd
     FROM recorded_processes WHERE task_key IS NOT NULL GROUP BY 1),
@@ -9,17 +9,18 @@ lives AS (
     SELECT ecs_of(cgroup::VARCHAR) AS ecs, min(begin_ns) AS begin_ns, max(end_ns) AS end_ns
     FROM recorded_containers WHERE kind = 'container_finish' AND ecs_of(cgroup::VARCHAR) IS NOT NULL GROUP BY 1)
 SELECT {first} + row_number() OVER (ORDER BY t.begin_ns, t.task_key::VARCHAR), {source}, pipeline,
-    coalesce(run_id, run), step, sample, task, left(lower(replace(task_id, '/', '')), 8), places.ecs, owner_uid::VARCHAR, places.cwd,
+    coalesce(run_id, run), step, sample, task, left(lower(replace(task_id, '/', '')), 8), CASE WHEN o.outer_key IS NULL THEN places.ecs END, owner_uid::VARCHAR, places.cwd,
     CASE WHEN exit_code = 0 THEN 'COMPLETED' WHEN exit_code IS NOT NULL OR exit_signal IS NOT NULL THEN 'FAILED' END,
     recorded_us(coalesce(lives.begin_ns, t.begin_ns)), recorded_us(coalesce(lives.end_ns, t.end_ns)),
     (t.end_ns - t.begin_ns) // 1000,
     requested_millicpus / 1000, requested_memory_bytes / 1073741824,
     cpu_ns / nullif(coalesce(lives.end_ns, t.end_ns) - coalesce(lives.begin_ns, t.begin_ns), 0),
     coalesce(peak_bytes, peak_at_least_bytes) / 1073741824, network_sent_bytes, attempt, t.task_key::VARCHAR, exit_code,
-    requested_time_ns // 1000
+    requested_time_ns // 1000, o.outer_key
 FROM recorded_tasks_last AS t
+LEFT JOIN recorded_task_outer AS o ON o.task_key = t.task_key::VARCHAR
 LEFT JOIN places ON places.task_key = t.task_key::VARCHAR
-LEFT JOIN lives ON lives.ecs = places.ecs;
+LEFT JOIN lives ON lives.ecs = places.ecs AND o.outer_key IS NULL;
 
 INSERT INTO tools
 SELECT tasks.task, p.tool::VARCHAR, sum(p.cpu_ns::DOUBLE), sum(p.peak_rss_bytes::DOUBLE * p.wall_ns::DOUBLE)

@@ -2,7 +2,7 @@ CREATE TABLE tasks (task BIGINT, source VARCHAR, pipeline VARCHAR, run VARCHAR, 
     name VARCHAR, hash VARCHAR, ecs VARCHAR, "user" VARCHAR, folder VARCHAR, instance VARCHAR, instance_type VARCHAR, zone VARCHAR,
     region VARCHAR, price_model VARCHAR, status VARCHAR, t0 BIGINT, t1 BIGINT, command_us BIGINT, cpus DOUBLE, memory_gib DOUBLE,
     used_cpus DOUBLE, used_gib DOUBLE, sent_bytes DOUBLE, attempt INTEGER, key VARCHAR, exit_code INTEGER, requested_us BIGINT,
-    input_bytes DOUBLE, unusable INTEGER);
+    input_bytes DOUBLE, unusable INTEGER, outer_key VARCHAR);
 CREATE TABLE tools (task BIGINT, tool VARCHAR, cpu DOUBLE, memory DOUBLE);
 CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE, memory_gib DOUBLE, t0 BIGINT,
     t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR, sampled BOOLEAN, region VARCHAR);

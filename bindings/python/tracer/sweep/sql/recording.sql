@@ -21,10 +21,11 @@ FROM (
     UNION ALL SELECT run::VARCHAR, run_id::VARCHAR, pipeline::VARCHAR, owner_uid, end_ns, run_key FROM recorded_runs)
 WHERE end_ns IS NOT NULL GROUP BY run_key;
 
--- Where the recording ended, a finding is closed with it; a task that ended is not held.
+-- Where the recording ended, a finding is closed with it; a task that has ended is not held.
 INSERT INTO stalls
 SELECT {machine}, coalesce(task, step, run), coalesce(run_id, run), pipeline, owner_uid, subject = 'task', tool,
-    [each.text FOR each IN evidence IF each.name = 'waits_for'][1], confidence, code, recorded_us(first_ns), recorded_us(last_ns)
+    [each.text FOR each IN evidence IF each.name = 'waits_for'][1], confidence, code, recorded_us(first_ns), recorded_us(last_ns), (
+        SELECT recorded_us(max(end_ns)) FROM (
+            SELECT end_ns FROM recorded_tasks AS t WHERE t.task_key = f.task_key
+            UNION ALL SELECT end_ns FROM recorded_runs AS r WHERE r.run_key = f.run_key))
 FROM recorded_findings_last AS f WHERE code IN ('stalled', 'deadlocked_pipe')
-    AND (f.task_key IS NULL OR f.task_key::VARCHAR NOT IN (SELECT task_key::VARCHAR FROM recorded_tasks WHERE task_key IS NOT NULL))
-    AND (f.run_key IS NULL OR f.run_key::VARCHAR NOT IN (SELECT run_key::VARCHAR FROM recorded_runs WHERE run_key IS NOT NULL))

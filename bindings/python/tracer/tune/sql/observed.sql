@@ -7,7 +7,8 @@ SELECT *,
         -- Java, R and Python end by themselves where they get no more.
         WHEN outcome IN ('failed', 'killed', 'unknown') AND used_gib >= {near_limit} * limit_gib THEN greatest(limit_gib, used_gib)
         -- A peak that was polled misses what came after the last look.
-        WHEN outcome = 'killed' THEN CASE WHEN oom IS NULL THEN greatest(limit_gib, used_gib) ELSE used_gib END
+        WHEN outcome = 'killed' AND oom IS NULL THEN greatest(limit_gib, used_gib)
+        WHEN outcome IN ('failed', 'killed', 'unknown') THEN used_gib
         END AS at_least_gib,
     CASE WHEN outcome NOT IN ('succeeded', 'cached') AND (starts_with(status, 'TIMEOUT') OR exit_code = {out_of_time}
         OR life_us >= {near_limit} * requested_us) THEN greatest(requested_us, life_us) END AS at_least_us

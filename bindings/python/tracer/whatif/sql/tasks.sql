@@ -19,6 +19,7 @@ SELECT task_key::VARCHAR AS key, run_key::VARCHAR AS run_key, run_id::VARCHAR AS
     t.start_ns, {ledger}
 FROM tasks_last AS t
 LEFT JOIN leaders USING (pid, start_ns)
-WHERE run_key::VARCHAR IN ({keys}) AND run_key::VARCHAR NOT IN (SELECT run_key FROM uncounted) AND NOT EXISTS (
-    FROM runs WHERE runs."within"::VARCHAR = t.run_id::VARCHAR || '/' || t.task_id::VARCHAR AND runs.tasks > 0)
+WHERE run_key::VARCHAR IN ({keys}) AND run_key::VARCHAR NOT IN (SELECT run_key FROM uncounted) AND t.task_key::VARCHAR NOT IN (
+    SELECT outer_key FROM task_outer JOIN tasks_last AS i ON i.task_key::VARCHAR = task_outer.task_key
+    WHERE i.run_key::VARCHAR NOT IN (SELECT run_key FROM uncounted))
 ORDER BY begin_ns, t.end_ns, key
