@@ -23,7 +23,7 @@ if HAS_LAKE:
 
     import tracer
     from tracer.lake._delta import append, make
-    from tracer.lake._rows import schema_of
+    from tracer.lake._rows import TABLES, schema_of
 
 SECOND = 1_000_000_000
 MONDAY = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -161,7 +161,7 @@ class Tables(LakeCase):
 
     def test_pandas_polars_and_arrow_are_equal_row_by_row_to_delta_by_polars(self) -> None:
         asked = tracer.lake(str(self.lake))
-        for name in ("processes", "tasks", "runs", "findings", "hosts", "users", "losses"):
+        for name in (*TABLES, "files", "users"):
             truth = polars.scan_delta(str(self.lake / "tables" / name)).collect()
             table = asked.table(name)
             wanted = sorted(truth.rows(named=True), key=repr)
@@ -171,6 +171,39 @@ class Tables(LakeCase):
                 self.assertEqual(sorted((polars.DataFrame(found, truth.schema).rows(named=True) if found else []), key=repr), wanted)
             self.assertEqual((len(table.to_pandas()), table.count_rows()), (len(wanted), len(wanted)))
         self.assertEqual(str(asked.table("processes").to_pandas().dtypes["cpu_ns"]), "Int64")
+
+    def test_canonical_views_are_those_that_polars_makes_of_delta(self) -> None:
+        put(self.lake, recording("nextflow-25"))
+        self.compact("files")
+        asked = tracer.lake(str(self.lake))
+
+        def delta(name: str) -> polars.DataFrame:
+            return polars.scan_delta(str(self.lake / "tables" / name)).collect()
+
+        def last(name: str, key: str) -> polars.DataFrame:
+            rows = delta(name)
+            return polars.concat([rows.filter(polars.col(key).is_null()),
+                                  rows.filter(polars.col(key).is_not_null()).sort("time_ns").unique(["boot_id", key], keep="last")])
+
+        tasks = last("tasks", "task_key")
+        tools = (delta("processes").filter(polars.col("task_key").is_not_null() & polars.col("tool").is_not_null())
+                 .group_by("boot_id", "task_key", "tool").agg(polars.col("cpu_ns").sum()).sort("cpu_ns")
+                 .unique(["boot_id", "task_key"], keep="last").drop("cpu_ns"))
+        inputs = (delta("files").filter(polars.col("task_key").is_not_null() & polars.col("path").is_not_null())
+                  .with_columns(polars.when(polars.col("inode").is_null()).then(polars.col("path")).alias("by_path"))
+                  .group_by("boot_id", "task_key", "device", "inode", "by_path")
+                  .agg(polars.col("size_bytes").max(), polars.col("opened_to_read").any(), (polars.col("opened_to_write") | polars.col("created")).any().alias("made"))
+                  .filter(polars.col("opened_to_read") & ~polars.col("made")).group_by("boot_id", "task_key")
+                  .agg(polars.len().cast(polars.Int64).alias("files"), polars.col("size_bytes").sum().cast(polars.Float64).alias("bytes")))
+        for name, truth in {
+            "tasks_last": tasks, "runs_last": last("runs", "run_key"), "findings_last": last("findings", "finding_key"), "task_inputs": inputs,
+            "task_names": tasks.select("boot_id", "task_key", "step", "task").join(tools, ["boot_id", "task_key"], how="left"),
+        }.items():
+            found = asked.table(name).to_polars()
+            self.assertGreater(len(found), 2, name)
+            self.assertEqual(set(found.columns), set(truth.columns))
+            mine, theirs = (sorted(frame.select(truth.columns).rows(named=True), key=repr) for frame in (found, truth))
+            self.assertEqual(mine, theirs, name)
 
     def test_it_sees_what_came_since(self) -> None:
         asked = tracer.lake(str(self.lake))

@@ -17,6 +17,7 @@ from .._errors import InvalidArgumentError, LakeError
 from .._tables import _package
 from ._delta import files_of, opened
 from ._rows import OF_OPTIONS, TABLES, schema_of
+from ._spark import spark_sql
 
 if TYPE_CHECKING:
     import duckdb  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -138,11 +139,17 @@ def limit(connection: Any) -> None:
 
 
 def write_views(url: str, path: str) -> int:
-    """A new file of DuckDB with all views, and how many tables it shows. They show what is there now."""
+    """A new file of DuckDB with all views, or, if its name ends so, of SQL for Spark; and how many tables it shows. In DuckDB's, they
+    show what is there now."""
     duckdb = _package("duckdb")
     tables = Lake(url)._tables
     if os.path.exists(path):
         raise InvalidArgumentError(f"{path} is there already", "remove it, or name another file")
+    if path.endswith(".sql"):
+        if missing := [name for name in TABLES if name not in tables]:
+            raise LakeError.of("TRC150", None, f"{url} has no table {missing[0]}", "make it: tracer lake compact")
+        Path(path).write_text(spark_sql(tables, _canonical(tables), _MACROS.read_text("utf-8")), "utf-8")
+        return len(tables)
     with duckdb.connect(path) as connection:
         _empty(connection, tables)
         for name, table in tables.items():
@@ -188,10 +195,11 @@ def parquet_of(connection: Any, schema: pyarrow.Schema, files: list[str]) -> str
     if not files:
         return ", ".join(f'NULL::{kind} AS "{column}"' for column, kind in kinds.items()) + " LIMIT 0"
     hive = "hive_partitioning = true, hive_types = {'date': DATE}" if "date" in kinds else "hive_partitioning = false"
-    source = f"read_parquet([{', '.join(quoted(file) for file in files)}], union_by_name = true, {hive})"
-    there = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-    columns = ", ".join(f'"{column}"' if column in there else f'NULL::{kind} AS "{column}"' for column, kind in kinds.items())
-    return f"{columns} FROM {source}"
+    # A column that a file has not is null; without this, each query would begin with a look into all files.
+    known = ", ".join(f"{quoted(column)}: {{'name': {quoted(column)}, 'type': {quoted(str(kind))}, 'default_value': NULL}}"
+                      for column, kind in kinds.items() if column != "date")
+    columns = ", ".join(f'"{column}"' for column in kinds)
+    return f"{columns} FROM read_parquet([{', '.join(quoted(file) for file in files)}], schema = MAP {{{known}}}, {hive})"
 
 
 def _schema(table: Any) -> pyarrow.Schema:
@@ -199,13 +207,16 @@ def _schema(table: Any) -> pyarrow.Schema:
 
 
 def _above(connection: Any, tables: Mapping[str, Any]) -> None:
+    for name, text in _canonical(tables):
+        connection.execute(f"CREATE OR REPLACE VIEW {name} AS {text}")
+    connection.execute(_MACROS.read_text("utf-8"))
+
+
+def _canonical(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in _CANONICAL:
         if _possible(name, tables):
             text = view_of(name, "", of="boot_id, ", programs="processes")
-            if name == "tasks_last":
-                text = _OVER_HOSTS.read_text("utf-8").replace("{own}", text)
-            connection.execute(f"CREATE OR REPLACE VIEW {name} AS {text}")
-    connection.execute(_MACROS.read_text("utf-8"))
+            yield name, _OVER_HOSTS.read_text("utf-8").replace("{own}", text) if name == "tasks_last" else text
 
 
 def _possible(name: str, tables: Mapping[str, Any]) -> bool:

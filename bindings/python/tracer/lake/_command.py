@@ -64,9 +64,9 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     sql = of_lake.add_parser("sql", help="ask the tables, and print the rows as CSV")
     sql.add_argument("lake", metavar="LAKE")
     sql.add_argument("query", metavar="QUERY")
-    views = of_lake.add_parser("views", help="write a file with all tables and views for any client of DuckDB")
+    views = of_lake.add_parser("views", help="write a file with all tables and views for any client of DuckDB, or for Spark")
     views.add_argument("lake", metavar="LAKE")
-    views.add_argument("file", metavar="FILE.duckdb")
+    views.add_argument("file", metavar="FILE", help="a new one: NAME.sql has SQL for Spark, any other is of DuckDB")
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:

@@ -16,7 +16,7 @@ from .._tables import _package
 from ._delta import append, make, replace
 from ._layout import RAW, USERS, Part, part_of
 from ._part import REFUSED_PART, gap_of, opened_part
-from ._rows import OF_OPTIONS, TABLES, rows_of, rows_of_damage, rows_of_gap, schema_of, stored
+from ._rows import OF_OPTIONS, TABLES, rows_of, rows_of_damage, rows_of_gap, schema_of
 from ._store import Store, open_store
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class _Step:
 
         for name in sorted(self.marks, key=lambda each: each == _LEADS):
             parts = self._rows.pop(name) or [schema_of(name).empty_table()]
-            rows = stored(pyarrow.concat_tables(parts, promote_options="default"))
+            rows = pyarrow.concat_tables(parts, promote_options="default")
             if not append(self._looked[name], rows, self.marks[name]):
                 return False
             self._done.rows[name] = self._done.rows.get(name, 0) + rows.num_rows

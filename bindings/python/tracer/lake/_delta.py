@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from .._errors import InvalidArgumentError, LakeError
 from .._tables import _package
 from ._layout import TABLES
-from ._rows import SORTED_BY
+from ._rows import SORTED_BY, stored
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -73,9 +73,11 @@ def append(table: Any, rows: pyarrow.Table, marks: Mapping[str, int]) -> bool:
 
     Raises LakeError if a column has another type there."""
     deltalake = _package("deltalake")
+    # Texts are moved while they are still numbers of a dictionary.
+    rows = stored(_sorted(rows.unify_dictionaries().combine_chunks()))
     _check(table, rows.schema)
     transactions = [deltalake.Transaction(series, number) for series, number in sorted(marks.items())]
-    return _written(table, _sorted(rows), mode="append", schema_mode="merge",
+    return _written(table, rows, mode="append", schema_mode="merge",
                     commit_properties=deltalake.CommitProperties(app_transactions=transactions))
 
 

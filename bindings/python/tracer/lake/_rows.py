@@ -35,8 +35,8 @@ _OF_SUBMIT = ("state", "submitted_ns", "outcome", "exit_code", "requested_millic
               "requested_container", "requested_tag", "expected")
 
 
-def rows_of(recording: Recording, name: str, part: Part, last_unix_ns: int, users: dict[str, str]) -> pyarrow.Table:
-    """The rows of a table. `users`: the names of the host's uids."""
+def rows_of(recording: Recording, name: str, part: Part, last_unix_ns: int, users: dict[str, str]) -> pyarrow.Table | None:
+    """The rows of a table, None: it has none. `users`: the names of the host's uids."""
     def open_reader() -> _core.RecordingReader:
         reader = recording.open_reader()
         # All others need not be decoded.
@@ -44,6 +44,8 @@ def rows_of(recording: Recording, name: str, part: Part, last_unix_ns: int, user
         return reader
 
     found = _package("pyarrow").table(Table(open_reader, "events" if name == "submits" else name, only_ended=name == "processes"))
+    if not found.num_rows:
+        return None
     return _completed(found.select(_columns_of_submits()) if name == "submits" else found, name, part, last_unix_ns, users)
 
 

@@ -1,3 +1,4 @@
 -- The last row of each finding; rows without a key are all kept.
-SELECT * FROM {recorded}findings
-QUALIFY finding_key IS NULL OR row_number() OVER (PARTITION BY {of}finding_key ORDER BY time_ns DESC) = 1
+SELECT * EXCLUDE (place_from_last)
+FROM (SELECT *, row_number() OVER (PARTITION BY {of}finding_key ORDER BY time_ns DESC) AS place_from_last FROM {recorded}findings)
+WHERE finding_key IS NULL OR place_from_last = 1

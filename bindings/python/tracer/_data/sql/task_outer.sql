@@ -1,12 +1,12 @@
 -- Tasks that are inside of another: a process of that one began it, or its run.
-SELECT {of}task_key, any_value(outer_key) AS outer_key
+SELECT {of}task_key, min(outer_key) AS outer_key
 FROM (
     SELECT {of}task_key, CASE WHEN by_process <> task_key THEN by_process ELSE by_run END AS outer_key
-    FROM (SELECT {of}task_key::VARCHAR AS task_key, pid, start_ns, run_key FROM {recorded}tasks_last)
+    FROM (SELECT {of}task_key::STRING AS task_key, pid, start_ns, run_key FROM {recorded}tasks_last)
     LEFT JOIN (SELECT {of}pid, start_ns, parent_pid, parent_start_ns FROM {recorded}processes) USING ({of}pid, start_ns)
-    LEFT JOIN (SELECT {of}pid AS parent_pid, start_ns AS parent_start_ns, task_key::VARCHAR AS by_process FROM {recorded}processes)
+    LEFT JOIN (SELECT {of}pid AS parent_pid, start_ns AS parent_start_ns, task_key::STRING AS by_process FROM {recorded}processes)
         USING ({of}parent_pid, parent_start_ns)
-    LEFT JOIN (SELECT {of}run_key, any_value("within"::VARCHAR) AS place FROM {recorded}runs GROUP BY ALL) USING ({of}run_key)
-    LEFT JOIN (SELECT {of}run_id::VARCHAR || '/' || task_id::VARCHAR AS place, task_key::VARCHAR AS by_run FROM {recorded}tasks_last)
+    LEFT JOIN (SELECT {of}run_key, min("within"::STRING) AS place FROM {recorded}runs GROUP BY ALL) USING ({of}run_key)
+    LEFT JOIN (SELECT {of}run_id::STRING || '/' || task_id::STRING AS place, task_key::STRING AS by_run FROM {recorded}tasks_last)
         USING ({of}place))
 WHERE outer_key <> task_key GROUP BY ALL

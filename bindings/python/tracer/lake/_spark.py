@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables, canonical views and views of a lake for Spark: the texts that DuckDB has, with the words of Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+__all__ = ["spark_sql"]
+
+# All else is the same in both. A double quote is in no text.
+_WORDS = (('"', "`"), (" // ", " div "), ("* EXCLUDE (", "* EXCEPT ("), ("struct_pack(", "struct("), ("list_extract(", "try_element_at("),
+          ("epoch_us(", "unix_micros("), ("::TIMESTAMPTZ", "::TIMESTAMP"))
+_MACRO = re.compile(r"CREATE OR REPLACE MACRO (\w+)\(([\w, ]*)\) AS TABLE\s+(.*?;)", re.DOTALL)
+
+
+def spark_sql(tables: Mapping[str, Any], views: Iterable[tuple[str, str]], macros: str) -> str:
+    """What `spark-sql` takes: the tables by their log, so that it stays true."""
+    lines = ["SET TIME ZONE 'UTC';"]
+    for name, table in tables.items():
+        address = unquote(table.table_uri).rstrip("/").replace("`", "``")
+        address = re.sub("^s3://", "s3a://", address)
+        lines.append(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM delta.`{address}`;")
+    for name, text in views:
+        lines.append(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS\n{_translated(text).strip()};")
+    for name, parameters, body in _MACRO.findall(macros):
+        typed = ", ".join(f"{each.strip()} STRING" for each in parameters.split(","))
+        lines.append(f"CREATE OR REPLACE TEMPORARY FUNCTION {name}({typed}) RETURNS TABLE RETURN\n{_translated(body)}")
+    # spark-sql ends a statement at a ; in a comment, too.
+    return re.sub(r"(?m)^--.*\n", "", "\n".join(lines)) + "\n"
+
+
+def _translated(text: str) -> str:
+    for ours, theirs in _WORDS:
+        text = text.replace(ours, theirs)
+    return text
