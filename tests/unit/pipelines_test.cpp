@@ -38,7 +38,8 @@ struct Run {
 };
 
 std::shared_ptr<const Process> process_of(const Run& run) {
-  return build::process({.pid = run.pid, .start_ns = run.attached ? 1 : run.start_ns, .parent_pid = run.parent, .tool = run.tool});
+  return build::process(
+      {.pid = run.pid, .start_ns = run.attached ? 1 : run.start_ns, .parent_pid = run.parent, .tool = run.tool});
 }
 
 void begin(Summary& summary, const Run& run) {
@@ -46,6 +47,14 @@ void begin(Summary& summary, const Run& run) {
   exec.process = process_of(run);
   exec.time_ns = run.start_ns;
   summary.add(exec);
+  if (!run.attached) return;
+  // By which what it did before is known.
+  ProcessSample sample;
+  sample.process = exec.process;
+  sample.time_ns = run.start_ns;
+  sample.attached_ns = run.start_ns;
+  sample.account.read_bytes = sample.account.written_bytes = 0;
+  summary.add(sample);
 }
 
 void end(Summary& summary, const Run& run) {
