@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Lake", "LakeTable", "lake", "limit", "parquet_of", "run", "write_views"]
 
-_MACROS = Path(__file__).with_name("views.sql")
-_OVER_HOSTS = Path(__file__).with_name("tasks_last.sql")
+_MACROS = Path(__file__).parent / "sql/views.sql"
+_OVER_HOSTS = Path(__file__).parent / "sql/tasks_last.sql"
 # What can be made of these tables.
 _CANONICAL = tuple(name for name in VIEWS if name not in ("bound_by",))
 
