@@ -93,13 +93,18 @@ def begin_service(folder: Path, clean_up: Callable[..., object], configured: str
     def answers() -> bool:
         if service.poll() is not None:
             raise AssertionError("the service has ended")
-        with socket.socket(socket.AF_UNIX) as client:
-            try:
-                client.connect(place)
-                client.sendall(b'{"request":"hello","version":1}\n')
-                return bool(client.recv(65536))
-            except OSError:
-                return False
+        return service_answers(place)
 
     wait_until(answers, "an answer of the service")
     return place
+
+
+def service_answers(place: str) -> bool:
+    """What begins from now on is seen from its beginning."""
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(place)
+            client.sendall(b'{"request":"hello","version":1}\n')
+            return bool(client.recv(65536))
+        except OSError:
+            return False

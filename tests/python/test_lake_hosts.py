@@ -12,7 +12,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from support import TRACERD, TempDir, can_trace, wait_until
+from support import TRACERD, TempDir, can_trace, service_answers, wait_until
 
 import tracer
 from tracer.lake._layout import part_of
@@ -64,7 +64,7 @@ class Host:
              'hostname "$0"; "$@" & wait', name, TRACERD, "serve", "--foreground", "--config", str(self.folder / "tracerd.toml"),
              "--socket", self.socket], stderr=subprocess.DEVNULL)
         test.addCleanup(self.end)
-        wait_until(lambda: os.path.exists(self.socket), "the service's socket")
+        wait_until(lambda: service_answers(self.socket), "an answer of the service")
         [self._init] = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
 
     def end(self) -> None:
