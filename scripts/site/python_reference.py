@@ -88,7 +88,9 @@ def python_page(root):
     parts = ["# Python\n", "`import tracer`. Times are nanoseconds of the boot clock, sizes are bytes; what is not known is "
              "`None`, never 0. [Fields](../fields.md) has each number's source and error, [Errors](../errors.md) all codes.\n"]
     names = names_by_module(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
-    trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(package.glob("_*.py"))}
+    paths = {path.stem: path for path in sorted(package.glob("_*.py"))} | {
+        module: package / f"{module.replace('.', '/')}.py" for module in names}
+    trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in paths.items()}
     all_public = {name for public in names.values() for name in public}
     hidden = {node.name: node for tree in trees.values() for node in tree.body
               if isinstance(node, ast.ClassDef) and node.name not in all_public}
