@@ -17,7 +17,7 @@ import pyarrow
 
 import tracer
 from tracer.lake._index import note_shipped
-from tracer.lake._layout import Part, part_of
+from tracer.lake._layout import Part, name_in_path, part_of
 from tracer.lake._over_hosts import runs_of
 from tracer.lake._store import open_store
 
@@ -211,6 +211,10 @@ class Fetch(Lake):
 
 
 class Names(unittest.TestCase):
+    def test_a_host_is_called_as_the_service_calls_it(self) -> None:
+        for name, said in (("Node-1.x_y", "node-1.x_y"), (".hidden", "-hidden"), ("a b/c", "a-b-c"), ("ü", "--"), ("", "-")):
+            self.assertEqual(name_in_path(name), said)
+
     def test_only_what_a_service_makes_is_a_part(self) -> None:
         good = "node-1/9f617fba-75ec/60021/0123456789abcdef-00000012.tracer"
         self.assertEqual(part_of(good), Part("node-1", "9f617fba-75ec", "60021", "0123456789abcdef", 12, "tracer"))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 from collections.abc import Mapping
@@ -14,10 +13,11 @@ from typing import TYPE_CHECKING
 from .._errors import InvalidArgumentError, LakeError, TracerError
 from .._tables import _package
 from ._delta import append, make, replace
-from ._layout import RAW, USERS, Part, part_of
-from ._part import REFUSED_PART, gap_of, opened_part
+from ._layout import RAW, Part, part_of
+from ._part import gap_of, opened_part
 from ._rows import OF_OPTIONS, TABLES, rows_of, rows_of_damage, rows_of_gap, schema_of
 from ._store import Store, open_store
+from ._users import users_of
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -47,7 +47,7 @@ def compact(lake: str, more: tuple[str, ...] = ()) -> Compaction:
 
     Any number of them may run at once, and each may be killed at any time."""
     store, done, names = open_store(lake), Compaction(), (*TABLES, *more)
-    users = _users(store, done)
+    users = users_of(store, done.problems)
     _write_users(lake, users)
     series = _series_of(store)
     refusals = 0
@@ -173,20 +173,6 @@ def _series_of(store: Store) -> dict[tuple[str, str, str, str], dict[int, dict[s
         if part is not None:
             found.setdefault(part.series, {}).setdefault(part.number, {})[part.kind] = part
     return dict(sorted(found.items()))
-
-
-def _users(store: Store, done: Compaction) -> dict[str, dict[str, str]]:
-    """Host -> uid -> name."""
-    found = {}
-    for key, _ in store.list(USERS):
-        try:
-            said = json.loads(store.get(key))
-            if said["schema"] != 1 or not all(uid.isdecimal() and isinstance(name, str) for uid, name in said["users"].items()):
-                raise ValueError("it has no users")
-            found[key[len(USERS):].removesuffix(".json")] = dict(sorted(said["users"].items()))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            done.problems.append(LakeError.of(REFUSED_PART, None, f"{key} can't be read: {error}", "look who wrote it"))
-    return found
 
 
 def _write_users(lake: str, users: Mapping[str, Mapping[str, str]]) -> None:

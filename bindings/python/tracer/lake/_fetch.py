@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+_Series = tuple[str, ...]
 _NAMES = ("pipeline", "run", "run_id", "engine", "step", "sample", "task", "attempt")
 
 
@@ -32,16 +33,18 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as own:
-            raw: dict[tuple[str, ...], list[str]] = {}
+            raw: dict[_Series, list[str]] = {}
             for part in found.parts:
                 if part.kind == "tracer":
                     raw.setdefault(part.series, []).append(_get(store, found, part, own))
-            submitted = _submitted(raw)
+            tasks, submitted = _tasks_of(raw)
             files = []
             for series, paths in raw.items():
                 made = os.path.join(own, "-".join((series[0], *series[2:])) + ".tracer")
-                copy_run([os.fsencode(path) for path in paths], os.fsencode(made), sorted(found.keys.get(series, ())),
-                         _names(paths, submitted), found.end_unix_ns is not None)
+                names = {key: _known(context) for key, task in tasks[series].items()
+                         if (context := submitted.get(task)) and context.task_key != key}
+                copy_run([os.fsencode(path) for path in paths], os.fsencode(made), sorted(found.keys.get(series, ())), names,
+                         found.end_unix_ns is not None)
                 files.append(os.path.join(folder, os.path.basename(made)))
                 os.replace(made, files[-1])
     except OSError as error:
@@ -64,25 +67,21 @@ def _get(store: Store, found: LakeRun, part: Part, folder: str) -> str:
     return path
 
 
-def _submitted(raw: dict[tuple[str, ...], list[str]]) -> dict[str, Context]:
-    """What engines have submitted, by the ids that they gave."""
-    found: dict[str, Context] = {}
-    event: Any
-    for paths in raw.values():
-        for event in read([*paths]).select({"task_submit"}):
-            if event.context and event.context.run_key and (task := hash_of(event)):
-                found[task] = event.context
-    return found
-
-
-def _names(paths: list[str], submitted: dict[str, Context]) -> dict[str, tuple[dict[str, object], str, str, int | None]]:
-    """By the keys that tasks have in a recording: what their engine's host says of them."""
-    names = {}
-    event: Any
-    for event in read([*paths]).select({"task_start", "task_finish"}):
-        if event.context and (known := submitted.get(hash_of(event) or "")) and known.task_key != event.context.task_key:
-            names[event.context.task_key] = _known(known)
-    return names
+def _tasks_of(raw: dict[_Series, list[str]]) -> tuple[dict[_Series, dict[str, str]], dict[str, Context]]:
+    """Of each recording, by their keys there, the ids that engines gave its tasks; what engines have submitted, by those ids."""
+    tasks: dict[_Series, dict[str, str]] = {}
+    submitted: dict[str, Context] = {}
+    event: Any  # Of three kinds, which have a context.
+    for series, paths in raw.items():
+        own = tasks[series] = {}
+        for event in read([*paths]).select({"task_submit", "task_start", "task_finish"}):
+            if not event.context or not (task := hash_of(event)):
+                continue
+            if event.kind != "task_submit":
+                own[event.context.task_key] = task
+            elif event.context.run_key:
+                submitted[task] = event.context
+    return tasks, submitted
 
 
 def _known(context: Context) -> tuple[dict[str, object], str, str, int | None]:

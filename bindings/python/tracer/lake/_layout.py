@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["INDEX", "RAW", "TABLES", "USERS", "Part", "part_of"]
+__all__ = ["INDEX", "RAW", "TABLES", "USERS", "Part", "name_in_path", "part_of"]
 
 RAW = "raw/v2/"
 INDEX = "index/"
@@ -40,6 +40,12 @@ class Part:
     def series(self) -> tuple[str, str, str, str]:
         """Parts with the same are one recording."""
         return self.host, self.boot, self.owner, self.session
+
+
+def name_in_path(host_name: str) -> str:
+    """HOST, as the service makes it: each byte that no path has, and a first dot, is a -."""
+    plain = bytes(byte + 32 if 65 <= byte <= 90 else byte for byte in host_name.encode("utf-8", "surrogateescape"))
+    return re.sub(rb"^\.|[^a-z0-9._-]", b"-", plain).decode() or "-"
 
 
 def part_of(path: str) -> Part | None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError
 from ._index import HASH, entries
-from ._layout import USERS, Part
+from ._layout import Part
+from ._users import users_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -70,7 +70,7 @@ class _Groups:
 
 def runs_of(store: Store, since: datetime | None = None, refused: list[str] | None = None) -> list[LakeRun]:
     """The newest first. `refused` gets why a part can't be read."""
-    users = _users(store)
+    users = users_of(store)
     series: dict[tuple[str, ...], dict[int, Part]] = defaultdict(dict)
     seen: list[tuple[Part, dict[str, Any], Any]] = []
     groups = _Groups()
@@ -80,7 +80,7 @@ def runs_of(store: Store, since: datetime | None = None, refused: list[str] | No
             refused.append(str(entry["refused"]))
         for run in entry["runs"]:
             uid = run.get("owner_uid")
-            user = users.get((part.host, str(uid)), f"{uid} on {part.host}") if uid is not None else part.host
+            user = users.get(part.host, {}).get(str(uid), f"{uid} on {part.host}") if uid is not None else part.host
             run["user"] = user
             # A task in no run has the keys of its id only.
             own = ("run", part.host, part.boot, run["run_key"] or tuple(run["tasks"]))
@@ -103,18 +103,6 @@ def find_run(store: Store, name: str) -> LakeRun:
         raise InvalidArgumentError(f"the lake has no run {name}", "'tracer lake runs' lists those that it has")
     raise InvalidArgumentError(f"{len(exact)} runs are called {name}: {', '.join(run.run_key or run.name for run in exact[:5])}",
                                "name one by its key")
-
-
-def _users(store: Store) -> dict[tuple[str, str], str]:
-    users = {}
-    for key, _ in store.list(USERS):
-        try:
-            said = json.loads(store.get(key))["users"].items()
-        except (KeyError, ValueError, AttributeError, TypeError):
-            continue
-        host = key.removeprefix(USERS).removesuffix(".json")
-        users.update({(host, str(uid)): str(name) for uid, name in said})
-    return users
 
 
 def _one(seen: list[tuple[Part, dict[str, Any]]], series: dict[tuple[str, ...], dict[int, Part]]) -> LakeRun:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .._errors import LakeError, TracerError
 from .._recording import Recording, read
-from ._layout import RAW, Part
+from ._layout import RAW, Part, name_in_path
 from ._store import Store
 
 __all__ = ["REFUSED_PART", "Gap", "check_name", "gap_of", "opened_part"]
@@ -75,8 +74,7 @@ def opened_part(store: Store, key: str, part: Part) -> Iterator[tuple[Recording,
 def check_name(part: Part, recording: Recording) -> None:
     """Raises LakeError: it is not what its name says."""
     host = recording.host
-    name = re.sub(r"[^a-z0-9._-]", "-", host.host_name.lower())
-    said = Part(name, host.boot_id, "all" if recording.owner_uid is None else str(recording.owner_uid), host.session_id,
+    said = Part(name_in_path(host.host_name), host.boot_id, "all" if recording.owner_uid is None else str(recording.owner_uid), host.session_id,
                 recording.number or part.number, part.kind)
     if said != part:
         raise _refused(RAW + part.path, f"it is {said.path}")
