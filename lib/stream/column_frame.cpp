@@ -7,15 +7,12 @@
 #include "stream/section_decoder.hpp"
 
 namespace tracer::internal {
-namespace {
 
 std::size_t place_of_kind(std::uint64_t number) noexcept {
   const auto found = std::find_if(kKindNumbers.begin(), kKindNumbers.end(),
                                   [number](EventKind kind) { return static_cast<std::uint64_t>(kind) == number; });
   return static_cast<std::size_t>(found - kKindNumbers.begin());
 }
-
-}  // namespace
 
 ColumnFrame::ColumnFrame() {
   for (std::size_t place = 0; place < kParts; ++place) parts_[place].columns.resize(kPartSpecs[place].size());

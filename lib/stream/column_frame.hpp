@@ -47,6 +47,9 @@ struct FrameBounds {
   }
 };
 
+/// Of a kind by its number: its place in kKindSpecs; kKinds: it is not known.
+std::size_t place_of_kind(std::uint64_t number) noexcept;
+
 /// A bit for each place in kKindSpecs.
 using KindSet = std::bitset<kKinds>;
 

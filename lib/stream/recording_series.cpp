@@ -133,8 +133,8 @@ void RecordingSeries::rename(std::function<void(Context&)> rename) {
 
 void RecordingSeries::keep_only(std::span<const EventKind> kinds) {
   wanted_.emplace();
-  for (std::size_t place = 0; place < kKinds; ++place)
-    if (std::find(kinds.begin(), kinds.end(), kKindNumbers[place]) != kinds.end()) wanted_->set(place);
+  for (const EventKind kind : kinds)
+    if (const std::size_t place = place_of_kind(static_cast<std::uint64_t>(kind)); place != kKinds) wanted_->set(place);
   file_->keep_only(read_kinds());
 }
 
@@ -149,8 +149,8 @@ KindSet RecordingSeries::read_kinds() const {
 
 bool RecordingSeries::is_wanted(const Event& event) const {
   if (!wanted_) return true;
-  const auto found = std::find(kKindNumbers.begin(), kKindNumbers.end(), event.kind());
-  return found != kKindNumbers.end() && (*wanted_)[static_cast<std::size_t>(found - kKindNumbers.begin())];
+  const std::size_t place = place_of_kind(static_cast<std::uint64_t>(event.kind()));
+  return place != kKinds && (*wanted_)[place];
 }
 
 bool RecordingSeries::knows_findings() const noexcept {

@@ -11,10 +11,7 @@
 #include <tracer/event.hpp>
 
 #include "base/process_id.hpp"
-#include "base/random.hpp"
-#include "stream/frame.hpp"
-#include "stream/frame_encoder.hpp"
-#include "stream/stream_header.hpp"
+#include "stream/stream_writer.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -118,58 +115,6 @@ class OfRun {
   std::unordered_set<ProcessId, ProcessIdHash> processes_;
 };
 
-/// A recording that is written, with the clocks of another.
-class Copy {
- public:
-  Copy(const RecordingPart& first, const std::function<void(std::span<const std::byte>)>& write)
-      : write_(write), frames_(random_number(), kRecordingLevel) {
-    Bytes header;
-    put_header(header, {.owner_uid = first.owner_uid, .host = first.host});
-    put_bytes(out_, std::as_bytes(std::span(kRecordingMagic)));
-    put_frame(header);
-  }
-
-  /// `clock`: of the frame that the event was in.
-  void add(const Event& event, const ClockUpdate& clock) {
-    const std::size_t bytes = event.charge_bytes();
-    if (!encoder_.has_room() || charged_bytes_ + bytes > kMaxChargeBytes / 2 ||
-        clock.wall_offset_ns != clock_.wall_offset_ns)
-      close();
-    clock_ = clock;
-    charged_bytes_ += bytes;
-    encoder_.append(FrameEncoder::fitting(event));
-  }
-  /// It ends on purpose, with a frame without events.
-  void end() {
-    close();
-    Bytes nothing;
-    encoder_.close(nothing, clock_);
-    put_frame(nothing);
-  }
-
- private:
-  void close() {
-    if (encoder_.empty()) return;
-    const std::size_t least = encoder_.least_stored_bytes(charged_bytes_);
-    charged_bytes_ = 0;
-    Bytes payload;
-    encoder_.close(payload, clock_);
-    put_frame(payload, least);
-  }
-  void put_frame(std::span<const std::byte> payload, std::size_t least = 0) {
-    frames_.append(out_, payload, least);
-    write_(out_);
-    out_.clear();
-  }
-
-  const std::function<void(std::span<const std::byte>)>& write_;
-  FrameWriter frames_;
-  FrameEncoder encoder_;
-  ClockUpdate clock_;
-  std::size_t charged_bytes_ = 0;
-  Bytes out_;
-};
-
 std::vector<RecordingSeries> opened(const RunCopy& copy, const std::function<std::vector<RecordingSeries>()>& open) {
   std::vector<RecordingSeries> all = open();
   if (!copy.names.empty())
@@ -193,22 +138,32 @@ void copy_run(const RunCopy& copy, const std::function<std::vector<RecordingSeri
   std::vector<RecordingSeries> all = opened(copy, open);
   // Of several sessions, it went on in the last.
   RecordingSeries& series = all.front();
-  Copy out(series.parts().front(), write);
+  const RecordingPart& first = series.parts().front();
+  StreamWriter out(first.host, kRecordingLevel, {}, first.owner_uid);
+  const auto write_ready = [&] {
+    if (out.ready().empty()) return;
+    write(out.ready());
+    out.clear_ready();
+  };
   SessionEnd end{};
-  ClockUpdate clock;
   for (Event event = series.next(kWait); event.kind() != EventKind::kNone; event = series.next(kWait)) {
     if (!of_run.takes(event)) continue;
     const std::uint64_t closed_ns = series.closed_ns();
-    clock = {closed_ns, series.closed_unix_ns().value_or(closed_ns) - closed_ns};
+    out.set_clock({closed_ns, series.closed_unix_ns().value_or(closed_ns) - closed_ns});
     end.time_ns = event.time_ns();
     if (event.kind() == EventKind::kProcessStart) ++end.processes_started;
     if (event.kind() == EventKind::kProcessExit) end.exits_delivered = ++end.processes_ended;
     if (const auto* loss = event.get_if<Loss>()) end.losses += loss->count;
-    out.add(event, clock);
+    out.append(event);
+    write_ready();
   }
   // As a session that followed it alone.
-  if (of_run.is_over()) out.add(end, clock);
-  out.end();
+  if (of_run.is_over()) out.append(end);
+  out.close_frame();
+  write_ready();
+  Bytes last;
+  out.append_end(last);
+  write(last);
 }
 
 }  // namespace tracer::internal

@@ -33,11 +33,9 @@ void StreamWriter::clear_ready() noexcept {
 }
 
 void StreamWriter::begin_anew(const HostInfo& host, Bytes& end) {
-  Bytes nothing;
-  FrameEncoder().close(nothing, ClockUpdate::now());
   frames_.take_back();
   count_frames(-1);
-  frames_.append(end, nothing);
+  append_end(end);
   ready_.clear();
   frames_ = FrameWriter(random_number(), level_);
   begin(host);
@@ -62,13 +60,24 @@ void StreamWriter::append(const Event& event) {
   encoder_.append(event);
 }
 
+void StreamWriter::append_end(Bytes& out) {
+  Bytes nothing;
+  FrameEncoder().close(nothing, clock());
+  frames_.append(out, nothing);
+}
+
+void StreamWriter::set_clock(const ClockUpdate& clock) {
+  if (clock_ && clock_->wall_offset_ns != clock.wall_offset_ns) close_frame();
+  clock_ = clock;
+}
+
 void StreamWriter::close_frame() {
   if (encoder_.empty()) return;
   ready_events_ += encoder_.events();
   payload_.clear();
   least_bytes_ = encoder_.least_stored_bytes(charged_bytes_);
   charged_bytes_ = 0;
-  encoder_.close(payload_, ClockUpdate::now());
+  encoder_.close(payload_, clock());
   frames_.append(ready_, payload_, least_bytes_);
   count_frames(1);
 }

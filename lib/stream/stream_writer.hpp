@@ -24,8 +24,12 @@ class StreamWriter {
 
   /// An event that is too large for any frame is replaced by a Loss with the cause "event_too_large".
   void append(const Event& event);
+  /// Of a copy: that of the events that come. Without it, frames have the clock of now.
+  void set_clock(const ClockUpdate& clock);
   /// Closes the open frame, if there are events in it.
   void close_frame();
+  /// Appends what a file ends with on purpose: a frame without events.
+  void append_end(Bytes& out);
 
   std::span<const std::byte> ready() const noexcept { return ready_; }
   void clear_ready() noexcept;
@@ -42,6 +46,7 @@ class StreamWriter {
 
  private:
   void begin(const HostInfo& host);
+  ClockUpdate clock() const noexcept { return clock_ ? *clock_ : ClockUpdate::now(); }
   void count_frames(std::int64_t more) noexcept {
     if (place_) place_->frames = static_cast<std::uint64_t>(static_cast<std::int64_t>(place_->frames) + more);
   }
@@ -52,6 +57,7 @@ class StreamWriter {
   std::uint64_t part_ = 0;
   std::optional<RecordingPlace> place_;  ///< With the frames in ready().
   std::size_t charged_bytes_ = 0;        ///< Of the events in the open frame.
+  std::optional<ClockUpdate> clock_;
   FrameEncoder encoder_;
   Bytes payload_;
   std::size_t least_bytes_ = 0;  ///< In which that payload is stored.
