@@ -54,8 +54,13 @@ def listed_runs(url: str, store: Store, most: int) -> tuple[list[dict[str, Any]]
 
 
 def host_months(url: str) -> list[dict[str, Any]]:
-    """Of each host and month, the newest first. Absent: not known."""
-    return [_known(row) for row in _asked(url, "host_months", _MOST_ROWS)]
+    """Of each host and month, the newest first, as docs/api.md has them."""
+    rows = _asked(url, "host_months", _MOST_ROWS)
+    for row in rows:
+        for of in ("task", "other", "idle"):
+            if row.pop(f"all_of_{of}") is False:
+                row[f"{of}_cpu_ns_at_least"] = row.pop(f"{of}_cpu_ns")
+    return [_known(row) for row in rows]
 
 
 def _asked(url: str, name: str, most: int) -> list[dict[str, Any]]:
