@@ -47,7 +47,7 @@ def listed_runs(url: str, store: Store, most: int) -> tuple[list[dict[str, Any]]
         keys = [f"{series[1]}/{key}" for series, of in run.keys.items() for key in of]
         found = next((known[key] for key in keys if key in known), None)
         if found is not None and not found["ended"]:
-            row_of[id(found)]["status"] = _STATUS.get(run.status, run.status)
+            row_of[id(found)] |= {"status": _STATUS.get(run.status, run.status), "start_unix_ns": run.begin_unix_ns}
         elif found is None and run.run_key and run.begin_unix_ns >= oldest:
             rows.append(_row_of_index(run))
     return rows, left_out, runs
@@ -96,7 +96,7 @@ def _row(found: dict[str, Any]) -> dict[str, Any]:
     if not found["ended"]:
         # A part of them is in the tables.
         row.pop("wall_ns", None)
-    for name, exact in (("cpu_ns", found["exact_cpu"] and found["ended"]), ("tasks", found["ended"])):
+    for name, exact in (("cpu_ns", found["exact_cpu"] and found["ended"]), ("tasks", found["ended"]), ("failed", found["ended"])):
         if name in row and not exact:
             row[f"{name}_at_least"] = row.pop(name)
     problems = {name: found[name] for name in ("error", "warning") if found[name]}
