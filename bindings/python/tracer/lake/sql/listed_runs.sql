@@ -15,8 +15,9 @@ task AS (
     SELECT coalesce(here.one, anywhere.one, boot_id || '/' || run_key) AS one, here.place IS DISTINCT FROM 1 AS elsewhere, each.*
     FROM (SELECT *, time_unix_ns - time_ns AS offset_ns, true AS ran FROM tasks_last WHERE run_key IS NOT NULL
           UNION ALL BY NAME
-          SELECT boot_id, run_key, task_key, step, min(time_unix_ns - time_ns) AS offset_ns, min(submitted_ns) AS start_ns, false AS ran FROM submits
-          WHERE run_key IS NOT NULL AND outcome IS NOT NULL AND task_key NOT IN (SELECT task_key FROM tasks_last WHERE task_key IS NOT NULL) GROUP BY ALL) AS each
+          SELECT boot_id, run_key, task_key, step, min(time_unix_ns - time_ns) AS offset_ns, min(submitted_ns) AS start_ns, false AS ran
+          FROM submits ANTI JOIN tasks_last ON submits.run_key = tasks_last.run_key AND (submits.task_key = tasks_last.task_key OR submits.task_id = tasks_last.task_id)
+          WHERE run_key IS NOT NULL AND task_key IS NOT NULL AND outcome IS NOT NULL GROUP BY ALL) AS each
     LEFT JOIN here USING (boot_id, run_key) LEFT JOIN anywhere USING (run_key)),
 figures AS (
     SELECT * FROM seen
