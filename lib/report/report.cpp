@@ -180,12 +180,7 @@ Completeness completeness_of(const Summary& summary, const SessionFigures& sessi
   } else if (summary.end()) {
     certificate.ended = summary.end()->processes_ended;
   }
-  if (!knows_ended(certificate)) certificate.ended.reset();
-  const bool has_all = certificate.ended && !certificate.missed_at_most && !lacks_events(certificate.damage);
-  certificate.complete =
-      has_all && certificate.losses.empty() && certificate.exits_seen == certificate.ended.value_or(0);
-  certificate.rows_are_whole =
-      has_all && certificate.exits_seen >= certificate.ended.value_or(0) && all_losses(certificate, is_in_no_row);
+  internal::judge_rows(certificate);
   // What the ring had no room for was added up all the same.
   certificate.total_is_whole =
       certificate.rows_are_whole || (certificate.tier == Tier::kKernel && !session.totals.empty() &&
@@ -318,16 +313,22 @@ void for_each_row(std::vector<ReportNode>& nodes, const Mark& mark) {
 }
 
 ReportCost cost_of(const Summary& summary, const SessionFigures& session) {
-  ReportCost cost{session.statistics.cost, std::nullopt, session.start_cpu_ns};
+  ReportCost cost{.start_cpu_ns = session.start_cpu_ns};
   const auto& end = summary.end();
+  const OwnCost& own = session.statistics.cost;
   if (session.families.empty() && end) {
-    cost.own.cpu_ns = end->cost_cpu_ns.value_or(0);
-    cost.own.kernel_ns = end->cost_kernel_ns;
-    cost.own.memory_bytes = end->cost_memory_bytes;
-    cost.own.kernel_memory_bytes = end->cost_kernel_memory_bytes;
+    cost.cpu_ns = end->cost_cpu_ns;
+    cost.kernel_ns = end->cost_kernel_ns;
+    cost.memory_bytes = end->cost_memory_bytes;
+    cost.kernel_memory_bytes = end->cost_kernel_memory_bytes;
+  } else if (own.cpu_ns != 0) {  // A session has cost something.
+    cost.cpu_ns = own.cpu_ns;
+    cost.snapshots_cpu_ns = own.snapshots_cpu_ns;
+    cost.kernel_ns = own.kernel_ns;
+    cost.memory_bytes = own.memory_bytes;
+    cost.kernel_memory_bytes = own.kernel_memory_bytes;
   }
-  if (session.elapsed_ns != 0)
-    cost.cpu_share = static_cast<double>(cost.own.cpu_ns) / static_cast<double>(session.elapsed_ns);
+  internal::set_cpu_share(cost, session.elapsed_ns);
   return cost;
 }
 
@@ -347,25 +348,48 @@ std::optional<Figure> bytes_written(const Account& account) {
   return at_least == 0 ? std::nullopt : std::optional(Figure{at_least, Bound::kAtLeast});
 }
 
-ReportRow internal::report_row(const SummaryRow& sums, RowsLack lack) {
-  ReportRow row = row_of(sums);
+ReportRow internal::report_row(const SummaryRow& sums) { return row_of(sums); }
+
+void internal::mark(ReportRow& row, RowsLack lack) {
   if (lack != RowsLack::kNothing) mark_living(row);
   if (lack == RowsLack::kUnseen) mark_lacking(row);
   if (lack == RowsLack::kLost) mark_lost(row);
-  return row;
+}
+
+void internal::judge_rows(Completeness& certificate) {
+  if (!knows_ended(certificate)) certificate.ended.reset();
+  const bool has_all = certificate.ended && !certificate.missed_at_most && !lacks_events(certificate.damage);
+  certificate.complete =
+      has_all && certificate.losses.empty() && certificate.exits_seen == certificate.ended.value_or(0);
+  certificate.rows_are_whole =
+      has_all && certificate.exits_seen >= certificate.ended.value_or(0) && all_losses(certificate, is_in_no_row);
+}
+
+internal::RowsLack internal::lack_of(const Completeness& certificate, bool is_over) {
+  if (certificate.rows_are_whole) return is_over ? RowsLack::kNothing : RowsLack::kLater;
+  return only_polled(certificate) ? RowsLack::kUnseen : RowsLack::kLost;
 }
 
 bool internal::is_in_no_row(std::string_view cause) {
   return std::find(kNotInRows.begin(), kNotInRows.end(), cause) != kNotInRows.end();
 }
 
+std::uint64_t internal::cpu_since_start(const ReportCost& cost) {
+  const std::uint64_t cpu_ns = cost.cpu_ns.value_or(0);
+  return cpu_ns - std::min(cpu_ns, cost.start_cpu_ns.value_or(0));
+}
+
+void internal::set_cpu_share(ReportCost& cost, std::uint64_t elapsed_ns) {
+  if (cost.cpu_ns && elapsed_ns != 0)
+    cost.cpu_share = static_cast<double>(cpu_since_start(cost)) / static_cast<double>(elapsed_ns);
+}
+
 void internal::bound_rows(Report& report) {
-  const auto mark = only_polled(report.completeness) ? mark_lacking : mark_lost;
-  if (!report.completeness.rows_are_whole) {
-    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) for_each_row(*rows, mark);
-    for_each_row(report.tree, mark);
-  }
-  if (!report.completeness.total_is_whole) mark(report.total);
+  const RowsLack lack = lack_of(report.completeness, true);
+  const auto mark_row = [lack](ReportRow& row) { mark(row, lack); };
+  for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) for_each_row(*rows, mark_row);
+  for_each_row(report.tree, mark_row);
+  if (!report.completeness.total_is_whole) mark_row(report.total);
 }
 
 Report make_report(const Summary& summary, const SessionFigures& session) {
@@ -402,6 +426,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.files = summary.files();
   report.peers = summary.peers();
   report.file_systems = summary.file_systems();
+  report.folder = summary.folder();
   report.devices = summary.devices();
   report.gpus = summary.gpus();
   report.instance_types = summary.instance_types();

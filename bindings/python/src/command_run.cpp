@@ -163,7 +163,9 @@ std::pair<Report, std::optional<Figure>> CommandRun::report(const HeldSession* s
                std::move(state.families),
                state.elapsed_ns,
                false,
-               state.tier};
+               state.tier,
+               {},
+               state.start_cpu_ns};
   }
   const std::lock_guard lock(watch_->mutex);
   if (session == nullptr) {

@@ -11,6 +11,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "session/session_access.hpp"
 #include "gil.hpp"
 #include "session.hpp"
 
@@ -185,8 +186,9 @@ SessionState HeldSession::state() const {
 
 SessionState HeldSession::state_of(const Session& session, const Held& held) {
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - held.started;
-  return {session.statistics(), session.totals(), session.families(), static_cast<std::uint64_t>(elapsed.count()),
-          session.tier()};
+  return {session.statistics(), session.totals(),
+          session.families(),   static_cast<std::uint64_t>(elapsed.count()),
+          session.tier(),       internal::SessionAccess::start_cpu_ns(session)};
 }
 
 }  // namespace tracer::python

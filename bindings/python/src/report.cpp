@@ -44,7 +44,9 @@ SessionFigures figures_of(const HeldSession& held, bool lived_before) {
           std::move(state.families),
           state.elapsed_ns,
           lived_before,
-          state.tier};
+          state.tier,
+          {},
+          state.start_cpu_ns};
 }
 
 /// Of a session whose events are still being written: that they have no end is no damage.

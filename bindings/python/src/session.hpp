@@ -27,6 +27,7 @@ struct SessionState {
   std::vector<FamilyState> families;
   std::uint64_t elapsed_ns = 0;  ///< From its start to its end, or to now.
   Tier tier = Tier::kRecording;
+  std::uint64_t start_cpu_ns = 0;  ///< As in ReportCost.
 };
 
 /// Thread-safe. No method needs the GIL, and none may be called with it, as the session's own thread may wait for it;
