@@ -22,7 +22,6 @@
 namespace tracer {
 namespace {
 
-using internal::is_in_no_row;
 using internal::time_shares;
 
 /// A sum in which some are missing is a lower bound; one of nothing is no figure.
@@ -138,12 +137,16 @@ bool knows_ended(const Completeness& certificate) {
          (certificate.tier != Tier::kService || !losses.contains("queue_full"));
 }
 
-/// What these lose, no row adds up.
 constexpr std::array<std::string_view, 20> kNotInRows = {
     "cgroup_forgotten",      "containers_full",    "findings_full",     "gpu_table_full",     "gpu_use_not_read",
     "gpu_use_refused",       "labels_cut",         "ledger_table_full", "ring_full_cgroup",   "ring_full_cgroup_end",
     "ring_full_connection",  "ring_full_file_use", "ring_full_gpu_use", "ring_full_oom_kill", "ring_full_process_start",
     "ring_full_syscall_use", "said_full",          "snapshot_failed",   "syscall_table_full", "task_ledgers_full"};
+
+/// No row adds up what a loss of this cause lost.
+bool is_in_no_row(std::string_view cause) {
+  return std::find(kNotInRows.begin(), kNotInRows.end(), cause) != kNotInRows.end();
+}
 
 bool all_losses(const Completeness& certificate, bool (*holds)(std::string_view cause)) {
   return std::all_of(certificate.losses.begin(), certificate.losses.end(),
@@ -313,21 +316,15 @@ void for_each_row(std::vector<ReportNode>& nodes, const Mark& mark) {
 }
 
 ReportCost cost_of(const Summary& summary, const SessionFigures& session) {
-  ReportCost cost{.start_cpu_ns = session.start_cpu_ns};
+  ReportCost cost;
   const auto& end = summary.end();
   const OwnCost& own = session.statistics.cost;
   if (session.families.empty() && end) {
-    cost.cpu_ns = end->cost_cpu_ns;
-    cost.kernel_ns = end->cost_kernel_ns;
-    cost.memory_bytes = end->cost_memory_bytes;
-    cost.kernel_memory_bytes = end->cost_kernel_memory_bytes;
+    cost = {end->cost_cpu_ns, {}, end->cost_kernel_ns, end->cost_memory_bytes, end->cost_kernel_memory_bytes};
   } else if (own.cpu_ns != 0) {  // A session has cost something.
-    cost.cpu_ns = own.cpu_ns;
-    cost.snapshots_cpu_ns = own.snapshots_cpu_ns;
-    cost.kernel_ns = own.kernel_ns;
-    cost.memory_bytes = own.memory_bytes;
-    cost.kernel_memory_bytes = own.kernel_memory_bytes;
+    cost = {own.cpu_ns, own.snapshots_cpu_ns, own.kernel_ns, own.memory_bytes, own.kernel_memory_bytes};
   }
+  cost.start_cpu_ns = session.start_cpu_ns;
   internal::set_cpu_share(cost, session.elapsed_ns);
   return cost;
 }
@@ -368,10 +365,6 @@ void internal::judge_rows(Completeness& certificate) {
 internal::RowsLack internal::lack_of(const Completeness& certificate, bool is_over) {
   if (certificate.rows_are_whole) return is_over ? RowsLack::kNothing : RowsLack::kLater;
   return only_polled(certificate) ? RowsLack::kUnseen : RowsLack::kLost;
-}
-
-bool internal::is_in_no_row(std::string_view cause) {
-  return std::find(kNotInRows.begin(), kNotInRows.end(), cause) != kNotInRows.end();
 }
 
 std::uint64_t internal::cpu_since_start(const ReportCost& cost) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include <tracer/report.hpp>
@@ -25,8 +24,6 @@ void mark(ReportRow& row, RowsLack lack);
 void judge_rows(Completeness& certificate);
 /// `is_over`: nothing comes any more.
 RowsLack lack_of(const Completeness& certificate, bool is_over);
-/// No row adds up what a loss of this cause lost.
-bool is_in_no_row(std::string_view cause);
 
 /// Where the certificate says that something is missing, figures are lower bounds.
 void bound_rows(Report& report);

@@ -246,13 +246,15 @@ class StateTables::Impl::Look {
     for (auto& [whose, rows] : state_.owners_) {
       if (!is_seen(whose.first, whose.second, viewer)) continue;
       seen_.push_back(&rows);
-      lacks_[&rows] = state_.lack_of(rows);
+      if (const RowsLack lack = state_.lack_of(rows); lack != std::exchange(rows.lack, lack))
+        rows.lack_since = ++state_.versions_;
     }
     since_ = version_in(query.since);
     std::size_t gone = 0;
     for (const StateRows* rows : seen_) {
       gone += rows->gone_rows().size();
-      if (since_ < rows->forgot_gone_at()) since_ = 0;
+      // What some lack is a figure of all.
+      if (since_ < std::max(rows->forgot_gone_at(), rows->lack_since)) since_ = 0;
     }
     if (gone > kMostGone) since_ = 0;
     if (!query.key.empty()) {
@@ -360,7 +362,7 @@ class StateTables::Impl::Look {
   void put_row(JsonBuilder& json, const Parts& parts) const {
     const StateRow& first = *parts.front().second;
     RowsLack lack = RowsLack::kNothing;
-    for (const auto& [rows, row] : parts) lack = std::max(lack, lacks_.at(rows));
+    for (const auto& [rows, row] : parts) lack = std::max(lack, rows->lack);
     const bool whole = lack == RowsLack::kNothing && parts.size() == 1;
     SummaryRow sums = parts.front().first->sums_of(*parts.front().second, whole);
     for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -473,7 +475,6 @@ class StateTables::Impl::Look {
   const Wanted& wanted_;
   const Viewer& viewer_;
   std::vector<StateRows*> seen_;
-  std::map<const StateRows*, RowsLack> lacks_;
   std::uint64_t since_ = 0;
   std::uint64_t key_ = 0;  ///< 0: none.
   std::uint64_t version_ = 0;
