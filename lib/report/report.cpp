@@ -377,12 +377,14 @@ void internal::set_cpu_share(ReportCost& cost, std::uint64_t elapsed_ns) {
     cost.cpu_share = static_cast<double>(cpu_since_start(cost)) / static_cast<double>(elapsed_ns);
 }
 
-void internal::bound_rows(Report& report) {
-  const RowsLack lack = lack_of(report.completeness, true);
+void internal::bound_rows(Report& report, bool is_over) {
+  const RowsLack least = is_over ? RowsLack::kNothing : RowsLack::kLater;
+  const RowsLack lack = lack_of(report.completeness, is_over);
   const auto mark_row = [lack](ReportRow& row) { mark(row, lack); };
   for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) for_each_row(*rows, mark_row);
   for_each_row(report.tree, mark_row);
-  if (!report.completeness.total_is_whole) mark_row(report.total);
+  for (ReportRow& row : report.processes) mark(row, least);
+  mark(report.total, report.completeness.total_is_whole ? least : lack);
 }
 
 Report make_report(const Summary& summary, const SessionFigures& session) {
@@ -399,13 +401,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.processes = rows_of(summary.largest_processes());
   report.total = total_of(summary, session, report.completeness);
   internal::count_tasks(report);
-  if (!summary.end()) {
-    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples, &report.processes})
-      for_each_row(*rows, mark_living);
-    for_each_row(report.tree, mark_living);
-    mark_living(report.total);
-  }
-  internal::bound_rows(report);
+  internal::bound_rows(report, summary.end().has_value());
   internal::set_requested_use(report.tree);
   report.answers = summary.total().answers;
   report.verdict = summary.verdict();

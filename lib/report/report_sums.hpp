@@ -25,8 +25,8 @@ void judge_rows(Completeness& certificate);
 /// `is_over`: nothing comes any more.
 RowsLack lack_of(const Completeness& certificate, bool is_over);
 
-/// Where the certificate says that something is missing, figures are lower bounds.
-void bound_rows(Report& report);
+/// Where the certificate says that something is missing, or something comes, figures are lower bounds.
+void bound_rows(Report& report, bool is_over);
 
 /// 0: it is not known.
 std::uint64_t cpu_since_start(const ReportCost& cost);

@@ -507,7 +507,7 @@ void StateRows::add(const Event& event) {
       if (row == nullptr) return;
       add_requested(row->sums.row, finish.requested);
       row->sums.row.waits_for = finish.waits_for;
-      if (is_within_others(finish.totals, is_any_seen(*row))) return drop(*row);
+      if (is_within_others(finish.totals.processes, is_any_seen(*row))) return drop(*row);
       return close(*row);
     }
     case EventKind::kContextChange: {

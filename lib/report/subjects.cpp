@@ -176,7 +176,6 @@ void Subjects::add_finish(const Finish& finish, bool is_run) {
   in->begin_ns = finish.begin_ns;
   in->end_ns = finish.end_ns;
   in->finished = true;
-  in->is_within_others = is_within_others(totals, in->is_any_seen);
   in->exit_code = finish.exit_code;
   in->exit_signal = finish.exit_signal;
   in->processes = totals.processes;
@@ -304,7 +303,9 @@ std::vector<Subject> Subjects::find(std::string_view asked) const {
 std::vector<const SubjectScope*> Subjects::tasks() const {
   std::vector<const SubjectScope*> all;
   for (const auto& [key, each] : scopes_)
-    if (!each.is_run && !each.is_within_others && paths_.tasks_count(each.context->run_key)) all.push_back(&each);
+    if (!each.is_run && !is_within_others(each.processes, each.is_any_seen) &&
+        paths_.tasks_count(each.context->run_key))
+      all.push_back(&each);
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
     if (a->end_ns - a->begin_ns != b->end_ns - b->begin_ns) return a->end_ns - a->begin_ns > b->end_ns - b->begin_ns;
     // A task of one engine is often all of a task of another.

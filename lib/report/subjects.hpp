@@ -52,8 +52,7 @@ struct SubjectScope {
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;  ///< Of one that has not finished: when it was seen last.
   bool finished = false;
-  bool is_any_seen = false;       ///< Of its processes.
-  bool is_within_others = false;  ///< As counted_tasks.hpp says it.
+  bool is_any_seen = false;  ///< Of its processes.
   std::optional<std::int32_t> exit_code = {};
   std::optional<std::int32_t> exit_signal = {};
   std::uint64_t processes = 0;        ///< That ended.

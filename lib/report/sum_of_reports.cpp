@@ -409,7 +409,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
   }
   // Where all lack something, their rows say it already.
   const auto is_whole = [](const Report& report) { return report.completeness.rows_are_whole; };
-  if (std::any_of(reports.begin(), reports.end(), is_whole)) internal::bound_rows(all);
+  if (std::any_of(reports.begin(), reports.end(), is_whole)) internal::bound_rows(all, true);
   internal::set_requested_use(all.tree);
   all.critical_paths = paths_of(reports, wall_offsets_ns);
   internal::rank(all.findings);

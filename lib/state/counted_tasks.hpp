@@ -16,8 +16,8 @@ constexpr bool tasks_speak(std::uint64_t without_task_ns, std::uint64_t wall_ns)
 
 /// All processes of a task that has finished are in others, such as those of a job that is a task of an engine, too: it
 /// counts no more.
-constexpr bool is_within_others(const TaskTotals& totals, bool is_any_seen) noexcept {
-  return totals.processes != 0 && !is_any_seen;
+constexpr bool is_within_others(std::uint64_t processes, bool is_any_seen) noexcept {
+  return processes != 0 && !is_any_seen;
 }
 
 /// Whether a run counts as one with tasks. Scripts that a script started are tasks by inference alone: where a run has

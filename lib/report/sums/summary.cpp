@@ -117,7 +117,7 @@ void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Ver
 
 void Summary::Impl::task_finished(const TaskFinish& finish) {
   book.finished(*finish.context, false);
-  if (!internal::is_within_others(finish.totals, sums_.is_seen(finish.context))) verdicts.add(finish);
+  if (!internal::is_within_others(finish.totals.processes, sums_.is_seen(finish.context))) verdicts.add(finish);
   if (finish.context->attempt.value_or(1) > 1)
     failures.retried([this](const Context& task) { return verdicts.succeeded_later(task); });
 }
