@@ -102,7 +102,7 @@ class Table {
     if (!brief.empty()) {
       add_heads("run, step, tool, task");
       for (const BriefRow& row : brief) add(row);
-    } else if (by == By::kTree || (!by && !report.tree.empty())) {
+    } else if (by == By::kTree || (!by && !report.tree.empty() && !is_command_alone(report.tree))) {
       add_heads("run, step, task, tool");
       add_nodes(report.tree, 0);
     } else {

@@ -14,6 +14,7 @@
 
 #include "base/tool_name.hpp"
 #include "context/task_name.hpp"
+#include "report/report_sums.hpp"
 #include "report/sums/task_tree.hpp"
 #include "report/waste.hpp"
 #include "report/waste_cost.hpp"
@@ -339,20 +340,21 @@ void append_survivors(std::string& out, const Report& report, std::optional<std:
 std::optional<double> telling_share(const ReportCost& cost) {
   constexpr double kLeastNs = 10e9;
   const double share = cost.cpu_share.value_or(0);
-  return share > 0 && static_cast<double>(cost.own.cpu_ns) / share >= kLeastNs ? cost.cpu_share : std::nullopt;
+  return share > 0 && static_cast<double>(cpu_since_start(cost)) / share >= kLeastNs ? cost.cpu_share : std::nullopt;
 }
 
+/// Empty: it is not known.
 std::string cost_of(const ReportCost& cost, bool in_full) {
+  if (!cost.cpu_ns) return {};
   std::string text = "tracing cost: CPU ";
   if (cost.start_cpu_ns) text += fmt::format("{} to start, then ", format_duration(*cost.start_cpu_ns));
-  text += format_duration(cost.own.cpu_ns);
+  text += format_duration(cpu_since_start(cost));
   if (const auto share = telling_share(cost)) text += fmt::format(" ({:.1f} % of one)", *share * 100);
   if (!in_full) return text;
-  text += cost.own.kernel_ns ? fmt::format(", in the kernel {}", format_duration(*cost.own.kernel_ns))
-                             : ", in the kernel not measured";
-  if (cost.own.memory_bytes) text += fmt::format(", memory {}", format_bytes(*cost.own.memory_bytes));
-  if (cost.own.kernel_memory_bytes)
-    text += fmt::format(", kernel memory {}", format_bytes(*cost.own.kernel_memory_bytes));
+  text += cost.kernel_ns ? fmt::format(", in the kernel {}", format_duration(*cost.kernel_ns))
+                         : ", in the kernel not measured";
+  if (cost.memory_bytes) text += fmt::format(", memory {}", format_bytes(*cost.memory_bytes));
+  if (cost.kernel_memory_bytes) text += fmt::format(", kernel memory {}", format_bytes(*cost.kernel_memory_bytes));
   return text;
 }
 
@@ -385,13 +387,15 @@ void append_certificate(std::string& out, const Report& report, std::optional<st
   if (all_well) {
     const std::string cost = cost_of(report.cost, false);
     const std::size_t line = width_of(out.substr(out.rfind('\n') + 1));
-    out += (columns && line + 2 + width_of(cost) > *columns ? "\n" : "; ") + cost + '\n' + not_in_rows(certificate);
+    if (!cost.empty()) out += (columns && line + 2 + width_of(cost) > *columns ? "\n" : "; ") + cost;
+    out += '\n' + not_in_rows(certificate);
     return;
   }
   out += '\n';
   for (const MissingFamilies& each : missing_families(certificate))
     out += fmt::format("{}: {} [{}]\n", each.names, each.problem->what, to_string(each.problem->code));
-  out += cost_of(report.cost, true) + '\n' + not_in_rows(certificate);
+  if (const std::string cost = cost_of(report.cost, true); !cost.empty()) out += cost + '\n';
+  out += not_in_rows(certificate);
 }
 
 }  // namespace

@@ -131,15 +131,19 @@ class Counted(support.TestCase):
 
     def test_the_cost_of_tracing_includes_its_start(self):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        result = self.tracerd("run", "--no-live", "--report", self.path("report.json"), "--", "true")
+        result = self.tracerd("run", "--no-live", "--report", self.path("report.json"), "--record", self.path("r"), "--", "true")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         cost = json.loads(text_of(self.path("report.json")))["cost"]
-        counted = (cost["start_cpu_ns"] + cost["cpu_ns"]) / SECOND
+        counted = cost["cpu_ns"] / SECOND
         self.assertTrue(0.7 * used < counted <= 1.02 * used, (counted, used))
+        self.assertLess(cost["start_cpu_ns"], cost["cpu_ns"])
         line = next(line for line in result.stderr.split("\n") if "tracing cost" in line)
         self.assertRegex(line, r"tracing cost: CPU [\d.]+ m?s to start, then [\d.]+ [mu]?s")
         self.assertNotIn("%", line)
+        recorded = self.report_of(self.path("r"))["cost"]
+        self.assertTrue(0.5 * used < recorded["cpu_ns"] / SECOND <= used, (recorded, used))
+        self.assertFalse({"start_cpu_ns", "snapshots_cpu_ns"} & set(recorded))
 
 
 class Agreeing(support.TestCase):

@@ -455,7 +455,8 @@ TEST_CASE("a recording's report knows what its end says") {
   CHECK(report.completeness.ended == 3);
   CHECK(report.completeness.losses.at("ring_full_exit") == 2);
   CHECK_FALSE(report.completeness.total_is_whole);
-  CHECK(report.cost.own.cpu_ns == 70);
+  CHECK(report.cost.cpu_ns == 70);
+  CHECK_FALSE(report.cost.snapshots_cpu_ns.has_value());
 
   Summary whole = summary_of({exit_of({.pid = 1})});
   CHECK_FALSE(make_report(whole).completeness.complete);  // Cut short.
