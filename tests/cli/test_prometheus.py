@@ -105,7 +105,7 @@ class OfKernel(PrometheusCase):
         before = series_in(self.text())
         self.assertIsNone(value(before, "tracer_tool_cpu_seconds_total", tool="true"))
         cpu_s = self.task("ALIGN", 1, "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done; i=0; "
-                          "while [ $i -lt 200000 ]; do i=$((i+1)); done; exit 0")
+                          "while [ $i -lt 500000 ]; do i=$((i+1)); done; exit 0")
         self.task("ALIGN", 2, "/bin/false; exit 1")
         self.task("SORT", 3, "/bin/dd if=/dev/zero bs=1M count=8 status=none | /bin/cat > /dev/null; exit 0")
         text = self.until(lambda now: value(now, "tracer_step_tasks_total", step="SORT") == 1, "the last task is over")
@@ -123,9 +123,8 @@ class OfKernel(PrometheusCase):
                           for name, tool in (("written", "dd"), ("read", "cat"), ("written", "cat"))], 3 * [8 * MIB])
         self.assertEqual(value(now, "tracer_tool_oom_kills_total", tool="dd"), 0)
         of_align = value(now, "tracer_step_cpu_seconds_total", step="ALIGN")
-        # wait4() rounds each process down to microseconds; the second task is in the sum, too.
-        self.assertGreater(of_align, cpu_s - 0.001)
-        self.assertLess(of_align, cpu_s + 0.1)
+        # wait4() has what the shell was before it executed, too, and the sum has the second task.
+        self.assertAlmostEqual(of_align, cpu_s, delta=0.1)
         sums = [sum(count for key, count in now.items() if key[0] == f"tracer_{name}_cpu_seconds_total" and ("pipeline", PIPELINE) in key)
                 for name in ("tool", "step")]
         self.assertAlmostEqual(*sums, places=6)
@@ -163,7 +162,7 @@ class OfKernel(PrometheusCase):
         _, _, usage = os.wait4(burner.pid, 0)
         burner.returncode = -9
         last = series_in(self.until(lambda now: value(now, "tracer_step_tasks_total", step="ALIGN") == 1, "it has ended"))
-        self.assertAlmostEqual(cpu_of(last), usage.ru_utime + usage.ru_stime, delta=0.02)
+        self.assertAlmostEqual(cpu_of(last), usage.ru_utime + usage.ru_stime, delta=0.1)
         self.assertEqual(value(last, "tracer_step_running_tasks", step="ALIGN"), 0)
 
     def test_names_beyond_the_bound_are_other(self):
@@ -404,7 +403,7 @@ class OfPrometheus(PrometheusCase):
         self.assertEqual(max(failures, key=failures.get), (("tool", "false"),))
         self.assertEqual(set(answers["Failures and kills for lack of memory, by tool", "B"].values()), {0})
         mean_s = of["Mean time of a task, by step"]
-        self.assertGreater(mean_s[align], cpu_s - 0.05)
+        self.assertGreater(mean_s[align], cpu_s - 0.1)
         self.assertLess(mean_s[align], 10 * cpu_s + 10)
         written = answers["Reads and writes, by pipeline", "B"]
         assert_about(written[pipeline], 3 * 32 * MIB, "written")
