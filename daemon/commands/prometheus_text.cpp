@@ -81,7 +81,8 @@ class Text {
   explicit Text(std::string host) : host_(std::move(host)) {}
 
   /// A label without a value is as good as none.
-  void add(const Metric& metric, std::uint64_t value, std::initializer_list<std::pair<const char*, std::string>> labels) {
+  void add(const Metric& metric, std::uint64_t value,
+           std::initializer_list<std::pair<const char*, std::string>> labels) {
     if (metric.name != last_)
       text_ += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", metric.name, metric.help,
                            metric.name.ends_with("_total") ? "counter" : "gauge");
@@ -113,7 +114,8 @@ std::string prometheus_text(const json& status, const json& usage) {
   text.add_rows(kOfTools, usage.at("tools"), "tool");
   text.add_rows(kOfSteps, usage.at("steps"), "step");
   for (const auto& [user_class, count] : usage.at("processes").get_ref<const json::object_t&>())
-    text.add({"", "tracer_processes", "Processes that live."}, count.get<std::uint64_t>(), {{"user_class", user_class}});
+    text.add({"", "tracer_processes", "Processes that live."}, count.get<std::uint64_t>(),
+             {{"user_class", user_class}});
   for (const auto& [cause, count] : status.at("losses").get_ref<const json::object_t&>())
     text.add({"", "tracer_lost_total", "What could not be seen or kept, by its cause: docs/losses.md."},
              count.get<std::uint64_t>(), {{"cause", cause}});

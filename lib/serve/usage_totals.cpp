@@ -18,9 +18,7 @@ constexpr std::string_view kOther = "other";
 /// Root, what is nobody's, and accounts that no person has: by the ranges of Debian, Fedora and systemd.
 bool is_system(uid_t uid) noexcept { return uid < 1000 || (uid >= 61184 && uid <= 65535); }
 
-std::string_view text_of(const std::optional<std::string>& text) noexcept {
-  return text ? *text : std::string_view();
-}
+std::string_view text_of(const std::optional<std::string>& text) noexcept { return text ? *text : std::string_view(); }
 
 /// Of what a user has named: equal texts stay equal, whoever prints them.
 std::string bounded_name(std::string_view text) {
@@ -80,8 +78,8 @@ UsageTotals::Living* UsageTotals::living(const Process& process) {
   return &living;
 }
 
-UsageTotals::Tool& UsageTotals::used(Living& living, const KnownFigures& total, const Process& process, const Program& program,
-                                     uid_t owner) {
+UsageTotals::Tool& UsageTotals::used(Living& living, const KnownFigures& total, const Process& process,
+                                     const Program& program, uid_t owner) {
   Tool& of_tool = tool(*process.context, program, owner);
   for (std::size_t i = 0; i < total.size(); ++i) {
     if (!total[i]) continue;

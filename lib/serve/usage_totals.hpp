@@ -23,9 +23,9 @@
 
 namespace tracer::internal {
 
-/// What the host's processes have used since the service began, by tool and by step, for whoever watches many hosts. The
-/// sums never fall, and have a bounded number of rows, which users share fairly: a row stays, and what finds no room is
-/// added to one called "other". One thread.
+/// What the host's processes have used since the service began, by tool and by step, for whoever watches many hosts.
+/// The sums never fall, and have a bounded number of rows, which users share fairly: a row stays, and what finds no
+/// room is added to one called "other". One thread.
 class UsageTotals {
  public:
   static constexpr std::size_t kMostRows = 256;       ///< Of a tool or step by its own name.

@@ -160,9 +160,14 @@ TEST_CASE("usage: outside of runs, tools are not told apart") {
 }
 
 TEST_CASE("usage: accounts that no person has are of the system") {
-  for (const auto& [uid, user_class] :
-       std::map<uid_t, std::string>{{0, "system"}, {999, "system"}, {1000, "user"}, {61183, "user"}, {61184, "system"},
-                                    {65534, "system"}, {65536, "user"}, {1'200'000'000, "user"}}) {
+  for (const auto& [uid, user_class] : std::map<uid_t, std::string>{{0, "system"},
+                                                                    {999, "system"},
+                                                                    {1000, "user"},
+                                                                    {61183, "user"},
+                                                                    {61184, "system"},
+                                                                    {65534, "system"},
+                                                                    {65536, "user"},
+                                                                    {1'200'000'000, "user"}}) {
     UsageTotals totals;
     totals.add(exit_of(5, Context(), "x", 1), uid);
     CHECK(told(totals).at("tools").at(0).at("user_class") == user_class);
@@ -206,8 +211,9 @@ TEST_CASE("usage: names of users are bounded, and any text stays one of lines") 
   };
   CHECK(name_of("nf-core/rnaseq") == "nf-core/rnaseq");
   CHECK(name_of("a\"b\\c d") == "a\"b\\c d");
-  CHECK(name_of("a\nb\x1b[31m\x7f") == "a\xef\xbf\xbd"
-                                       "b\xef\xbf\xbd[31m\xef\xbf\xbd");
+  CHECK(name_of("a\nb\x1b[31m\x7f") ==
+        "a\xef\xbf\xbd"
+        "b\xef\xbf\xbd[31m\xef\xbf\xbd");
   CHECK(name_of("\xff\xfe-\xc0\xaf") == "\xef\xbf\xbd\xef\xbf\xbd-\xef\xbf\xbd\xef\xbf\xbd");
   CHECK(name_of("ünï \xe2\x80\xae") == "ünï \xef\xbf\xbd");
   CHECK(name_of(std::string(100, 'x')) == std::string(100, 'x'));
