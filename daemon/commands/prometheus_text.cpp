@@ -71,7 +71,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string value_of(std::uint64_t value, Unit unit) {
+std::string figure_text(std::uint64_t value, Unit unit) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   return unit == Unit::kNone ? fmt::format("{}", value) : fmt::format("{}.{:09}", value / kSecond, value % kSecond);
 }
@@ -90,7 +90,7 @@ class Text {
     text_ += fmt::format("{}{{host=\"{}\"", metric.name, escaped(host_));
     for (const auto& [name, label] : labels)
       if (!label.empty()) text_ += fmt::format(",{}=\"{}\"", name, escaped(label));
-    text_ += fmt::format("}} {}\n", value_of(value, metric.unit));
+    text_ += fmt::format("}} {}\n", figure_text(value, metric.unit));
   }
   void add_rows(std::span<const Metric> metrics, const json& rows, const char* name) {
     for (const Metric& metric : metrics)
