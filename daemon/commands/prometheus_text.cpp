@@ -13,7 +13,7 @@
 namespace tracerd {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 enum class Unit { kNone, kNanoseconds };
 
@@ -92,9 +92,9 @@ class Text {
       if (!label.empty()) text_ += fmt::format(",{}=\"{}\"", name, escaped(label));
     text_ += fmt::format("}} {}\n", figure_text(value, metric.unit));
   }
-  void add_rows(std::span<const Metric> metrics, const json& rows, const char* name) {
+  void add_rows(std::span<const Metric> metrics, const Json& rows, const char* name) {
     for (const Metric& metric : metrics)
-      for (const json& row : rows)
+      for (const Json& row : rows)
         if (row.contains(metric.key))
           add(metric, row.at(metric.key).get<std::uint64_t>(),
               {{"pipeline", row.at("pipeline")}, {name, row.at(name)}, {"user_class", row.at("user_class")}});
@@ -109,18 +109,18 @@ class Text {
 
 }  // namespace
 
-std::string prometheus_text(const json& status, const json& usage) {
+std::string prometheus_text(const Json& status, const Json& usage) {
   Text text(usage.at("host"));
   text.add_rows(kOfTools, usage.at("tools"), "tool");
   text.add_rows(kOfSteps, usage.at("steps"), "step");
-  for (const auto& [user_class, count] : usage.at("processes").get_ref<const json::object_t&>())
+  for (const auto& [user_class, count] : usage.at("processes").get_ref<const Json::object_t&>())
     text.add({"", "tracer_processes", "Processes that live."}, count.get<std::uint64_t>(),
              {{"user_class", user_class}});
-  for (const auto& [cause, count] : status.at("losses").get_ref<const json::object_t&>())
+  for (const auto& [cause, count] : status.at("losses").get_ref<const Json::object_t&>())
     text.add({"", "tracer_lost_total", "What could not be seen or kept, by its cause: docs/losses.md."},
              count.get<std::uint64_t>(), {{"cause", cause}});
   for (const Metric& metric : kOfHost)
-    if (const json::json_pointer key(metric.key); status.contains(key))
+    if (const Json::json_pointer key(metric.key); status.contains(key))
       text.add(metric, status.at(key).get<std::uint64_t>(), {});
   return text.take();
 }
