@@ -25,6 +25,7 @@
 #include "process/privileges.hpp"
 #include "report/json/document.hpp"
 #include "report/report_sums.hpp"
+#include "show/findings_text.hpp"
 #include "show/page.hpp"
 #include "show/printable.hpp"
 #include "show/report_text.hpp"
@@ -386,8 +387,8 @@ void Capture::finish(const std::string& title, Signals& signals) {
   tracer::internal::set_cpu_share(report.cost, figures.elapsed_ns);
   if (report_) text += write_report(report_document(title, report));
   if (service_gone_ns_)
-    text += fmt::format("tracerd: the service ended: nothing that ran after the first {} was seen\n",
-                        tracer::internal::format_duration(*service_gone_ns_ - std::min(*service_gone_ns_, first_ns_)));
+    text += fmt::format("tracerd: the service ended: what ran after its last event ({}) was not seen\n",
+                        tracer::internal::moment_of(*service_gone_ns_, first_ns_));
   text += colored(STDERR_FILENO, format_report(title, report, by_, terminal_columns(STDERR_FILENO)));
   write_messages(text, [&signals] { return !signals.end_is_asked_for(); });
 }

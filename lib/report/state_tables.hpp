@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,9 @@ class StateTables {
   void add(const Event& event, const std::optional<uid_t>& owner = std::nullopt, const Event* as_seen = nullptr);
   /// Of the recording, as far as it was read.
   void set_damage(const RecordingDamage& damage);
+  /// From now on, add() calls `take` where a failure began, as of whom.
+  using TakeFailure = std::function<void(const Process&, const std::optional<uid_t>& owner)>;
+  void take_failures(TakeFailure take);
   /// One JSON object of at most 1 MiB, of what these owners may see; absent: of all. Throws Error(kInvalidArgument): no
   /// such row or field, or a key that is none.
   std::string json(const StateQuery& query, const std::optional<std::vector<uid_t>>& owners = std::nullopt) const;

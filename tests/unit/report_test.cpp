@@ -106,7 +106,7 @@ TEST_CASE("where events of a service are missing, nobody knows how many processe
   CHECK(report.completeness.ended == std::nullopt);
   CHECK(to_json(report).find("\"ended\"") == std::string::npos);
   CHECK(seen_text(report.completeness) ==
-        "1 ended process seen, by the service; how many ended is not known; service_gap");
+        "1 ended process seen, by the service; how many ended is not known; events of the service are missing");
   CHECK(sum_of_reports({report, make_report(Summary(), session_of(totals_of(1, 0, 5)))}, {0, 0}).completeness.ended ==
         std::nullopt);
   // Also in what such a session has recorded.

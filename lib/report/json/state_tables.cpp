@@ -143,6 +143,7 @@ class StateTables::Impl {
     const std::lock_guard lock(mutex_);
     damage_ = damage;
   }
+  void take_failures(TakeFailure take) { take_failure_ = std::move(take); }
   std::string json(const StateQuery& query, const Viewer& viewer);
   std::vector<Finding> findings(std::uint64_t since_ns, const Viewer& viewer) const;
 
@@ -216,6 +217,7 @@ class StateTables::Impl {
   void decide(const FailureOrigin& failure, Verdict verdict) {
     if (verdict != Verdict::kFailed) return;
     const auto ended = std::static_pointer_cast<Ended>(failure.tag);
+    if (take_failure_) take_failure_(*failure.process, ended ? ended->owner : std::nullopt);
     if (!ended || !ended->as_seen) return rows_of(ended ? ended->owner : std::nullopt, SeenBy::kBoth).failed(failure);
     rows_of(ended->owner, SeenBy::kAll).failed(failure);
     FailureOrigin as_seen = failure;
@@ -235,6 +237,7 @@ class StateTables::Impl {
   SinceAttach since_attach_;
   SinceAttach as_seen_since_attach_;
   std::vector<std::pair<ScopeId, ScopeId>> gone_;
+  TakeFailure take_failure_;  ///< Empty: nobody does.
   Book book_;
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
 };
@@ -522,6 +525,7 @@ void StateTables::add(const Event& event, const std::optional<uid_t>& owner, con
 }
 
 void StateTables::set_damage(const RecordingDamage& damage) { impl_->set_damage(damage); }
+void StateTables::take_failures(TakeFailure take) { impl_->take_failures(std::move(take)); }
 
 std::string StateTables::json(const StateQuery& query, const std::optional<std::vector<uid_t>>& owners) const {
   return impl_->json(query, owners);
