@@ -27,6 +27,7 @@
 #include "report/state_rows.hpp"
 #include "report/sums/task_tree.hpp"
 #include "state/failure_chains.hpp"
+#include "state/since_attach.hpp"
 
 namespace tracer::internal {
 namespace {
