@@ -893,7 +893,7 @@ class Prices(CommandCase):
         prices = self.table("prices.csv", self.LIST)
         result = costs([], [first, second], prices=prices)
         self.assertEqual((result.tasks, Decimal(result.rows[0]["allocated"])), (2, Decimal("1.04")))
-        self.assertIn("1 attempt is in several files, and counts once", " ".join(result.notes))
+        self.assertIn("1 attempt is in several files: counted once", " ".join(result.notes))
         self.refused("TRC131", "named twice", tasks=[first, first], prices=prices)
         # Nor does it weigh twice in a bill.
         lines = self.table("bill.csv", [machine_line("1.00")])
@@ -951,7 +951,7 @@ class Prices(CommandCase):
         old = self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])
         self.assertIn("the price list has no date", self.tracer("cost", old).stdout)
         (self.folder / "data/libtracer/prices.csv").unlink()
-        self.assertIn("1 prices of 2020-01-02, in", self.tracer("prices", "import", path, "--date", "2020-01-02").stdout)
+        self.assertIn("1 price of 2020-01-02, in", self.tracer("prices", "import", path, "--date", "2020-01-02").stdout)
         self.assertIn("import newer ones", self.tracer("prices", "age").stdout)
         self.assertIn("2020-01-02, listed", self.tracer("prices", "show", "m6i.xlarge", "--region", "eu-west-1").stdout)
         tasks = self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])
@@ -968,7 +968,7 @@ class Prices(CommandCase):
         path.write_text(json.dumps({"publicationDate": "2026-10-01T00:00:00Z", "products": {"A": product("Linux"), "B": product("Windows")},
                                     "terms": {"OnDemand": {"A": {"A.x": {"priceDimensions": {"y": {
                                         "unit": "Hrs", "pricePerUnit": {"USD": "0.0773"}}}}}}}}))
-        self.assertIn("1 prices of 2026-10-01", self.tracer("prices", "import", str(path)).stdout)
+        self.assertIn("1 price of 2026-10-01", self.tracer("prices", "import", str(path)).stdout)
         self.assertIn("0.0773", self.tracer("prices", "show", "c7g.large").stdout)
 
     def test_aws_price_list_with_sizes_that_are_none(self) -> None:

@@ -129,9 +129,9 @@ class Spot(unittest.TestCase):
     def test_only_with_a_risk(self) -> None:
         row = self.row("")
         self.assertEqual((row["purchase"], row["spot_usd_per_hour"], row["spot_interruption"]), ("on_demand", "0.04", None))
-        self.assertIn("on demand: the price list has no risk of spot", row["reasons"])
+        self.assertIn("on demand: the price list does not say how often spot machines are taken back", row["reasons"])
         self.assertIn("on demand: no spot price is known", self.row("0.05", spot=None)["reasons"])
-        self.assertIn("on demand: the risk of spot has no upper bound", self.row("1")["reasons"])
+        self.assertIn("on demand: no limit is known to how often spot machines are taken back", self.row("1")["reasons"])
 
     def test_cheaper(self) -> None:
         row = self.row("0.05")

@@ -465,7 +465,7 @@ class Provided(World):
                 "errors": [{"description": "Socket timed out"}]}
         for minute in (0, 11):
             self.look("jobs.json", part, DAY + minute * MINUTE)
-        self.assertIn("jobs.json: only a part of jobs: Socket timed out. What is missing is not judged", self.inventory.notes[0])
+        self.assertIn("jobs.json: only a part of jobs: Socket timed out. The missing part is not judged", self.inventory.notes[0])
         # What it did answer counts.
         self.assertEqual(self.codes(DAY + 12 * MINUTE), ["stuck"])
         found = sweep([], [self.answer("part.json", part, DAY)])

@@ -99,7 +99,7 @@ class Costs:
 
     def _headline(self) -> list[str]:
         dates = sorted({row["price_date"] for row in self.rows if row["price_date"]})
-        found = [f"what tasks held, estimated from list prices of {', '.join(dates)}; not what you will be billed. Capacity that no task held is "
+        found = [f"estimated from list prices of {', '.join(dates)}; not what you will be billed. Capacity that no task held is "
                  "not in it: a bill may be more than twice as much"] if dates else []
         for currency, sums in self.totals.items():
             idle = sum(Decimal(row["idle"] or 0) for row in self.rows if (row["currency"] or "") == currency)

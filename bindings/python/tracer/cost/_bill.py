@@ -48,7 +48,7 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str,
         found = detect(columns)
         if found is None:
             names = ", ".join(each.title for each in FORMATS)
-            problems.append(Problem("TRC130", None, f"{path} is no bill that is known by its columns: {names}",
+            problems.append(Problem("TRC130", None, f"{path} is no bill: its columns are those of none of {names}",
                                     next((how for key, how in NATIVE.items() if columns.has(key)), "name an export of one of these"), ""))
             continue
         missing = [each for each in found.required if not columns.has(key_of(each))]
@@ -121,7 +121,7 @@ def _check(connection: Any, paths: Sequence[str], basis: str, bill: Bill) -> Non
         bad = connection.execute(f"SELECT file, row, {name} FROM read WHERE {name} IS NOT NULL AND "
                                  f"(NOT regexp_matches({name}, '{_NUMBER}') OR try_cast({name} AS DECIMAL(38, {PLACES})) IS NULL) ORDER BY file, row LIMIT 3").fetchall()
         if bad and name.startswith("list") and basis != "list":
-            bill.notes.append(f"{paths[bad[0][0]]}, row {bad[0][1]}: its list price is no number: {bad[0][2]!r}. Such ones count as not known")
+            bill.notes.append(f"{paths[bad[0][0]]}, row {bad[0][1]}: its list price is no number: {bad[0][2]!r}. It counts as not known, and so does each like it")
             continue
         problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no number of up to 14 digits: {value!r}", "export it again", "")
                      for file, row, value in bad]
@@ -177,7 +177,7 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
                 "but ids and invoices"
             if repeated != "all":
                 raise problem("TRC131", f"{what}: they would be counted twice", "name the files of one delivery of each month; or choose: "
-                              "--repeated newest, with those of the newest last, or all")
+                              "--repeated newest, which takes those that are named last, or all")
             bill.notes.append(f"{what}, and were counted twice")
     if count:
         bill.notes.append(f"{counted(count, 'line')} came twice and counted {'twice' if repeated == 'all' else 'once'}")

@@ -85,7 +85,7 @@ def _drop_repeated(connection: Any, notes: list[str]) -> None:
         OVER (PARTITION BY key, hash, run, step, t0, attempt ORDER BY coalesce(status = 'CACHED', false), task) AS place FROM tasks
         WHERE coalesce(key, hash) IS NOT NULL AND t0 IS NOT NULL) WHERE place > 1) RETURNING task""").fetchall()
     if repeated:
-        notes.append(f"{counted(len(repeated), 'attempt is', 'attempts are')} in several files, and count{'s' * (len(repeated) == 1)} once")
+        notes.append(f"{counted(len(repeated), 'attempt is', 'attempts are')} in several files: counted once")
 
 
 def _join_twins(connection: Any, notes: list[str]) -> None:
@@ -168,7 +168,7 @@ def _read_table(connection: Any, path: str, notes: list[str]) -> None:
     row = connection.execute("""SELECT count(*) FILTER (t0 IS NULL OR t1 IS NULL), count(*) FILTER (t1 < t0), sum(unusable) FROM tasks
         WHERE source = ?""", [path]).fetchone()
     if row[2]:
-        notes.append(f"{path}: {counted(row[2], 'value is', 'values are')} no number, size or time, and count{'s' * (row[2] == 1)} as not known")
+        notes.append(f"{path}: {counted(row[2], 'value is', 'values are')} no number, size or time: taken as not known")
     if row[0]:
         notes.append(f"{path}: {counted(row[0], 'task has', 'tasks have')} no times")
     if row[1]:

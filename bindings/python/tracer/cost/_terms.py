@@ -255,5 +255,5 @@ def without_line(connection: Any, notes: list[str]) -> str:
             notes.append(f"{counted(count, 'task begins', 'tasks begin')} before the bill's first hour or after its last: only a part of the cost is in it")
     cached = connection.execute("SELECT count(*) FROM tasks WHERE status = 'CACHED'").fetchone()[0]
     if cached:
-        notes.append(f"{counted(cached, 'task is', 'tasks are')} from the engine's cache, and cost{'s' * (cached == 1)} nothing now")
+        notes.append(f"{counted(cached, 'task')} from the engine's cache: no cost now")
     return f"coalesce({later}, false) AND task NOT IN (SELECT task FROM pieces WHERE task IS NOT NULL)"

@@ -205,11 +205,11 @@ def _purchase(row: dict[str, Any], price: Price, wall: float, cost: float, reaso
         reasons.append("on demand: no spot price is known")
         return
     if not price.spot_interruption:
-        reasons.append("on demand: the price list has no risk of spot")
+        reasons.append("on demand: the price list does not say how often spot machines are taken back")
         return
     share = float(price.spot_interruption)
     if share >= 1:
-        reasons.append("on demand: the risk of spot has no upper bound")
+        reasons.append("on demand: no limit is known to how often spot machines are taken back")
         return
     # A task that is interrupted has run for half of its time, on average, and runs again.
     lost = -math.log1p(-share) / _HOURS_OF_MONTH * wall / 3.6e12
@@ -220,4 +220,4 @@ def _purchase(row: dict[str, Any], price: Price, wall: float, cost: float, reaso
         return
     row |= {"purchase": "spot", "usd_per_hour": price.spot, "usd_per_task": f"{spot:.6f}"}
     reasons.append(f"spot: {1 - spot / cost:.0%} cheaper, with what interruptions repeat")
-    risks.append(f"spot: at most {share:.0%} of such machines are taken back in a month, {lost:.2%} of its tasks")
+    risks.append(f"spot: at most {share:.0%} of such machines are taken back in a month, which hits {lost:.2%} of its tasks")

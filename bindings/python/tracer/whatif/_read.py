@@ -65,7 +65,7 @@ def _choose(path: str, runs: list[dict[str, Any]], wanted: str | None, every: bo
     if wanted is not None:
         found = [run for run in runs if wanted in (run["run"], run["key"], run["id"])]
         if len(found) != 1:
-            raise _problem(f"{path} has {len(found) or 'no'} runs called {wanted!r}: it has {_names(runs)}", "name one by its key")
+            raise _problem(f"{path} has {len(found) or 'no'} run{'s' * (len(found) > 1)} called {wanted!r}: it has {_names(runs)}", "name one by its key")
         chosen = found[0]
     else:
         outermost = [run for run in runs if all(run["begin_ns"] <= other["begin_ns"] and other["end_ns"] <= run["end_ns"]

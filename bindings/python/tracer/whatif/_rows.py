@@ -101,7 +101,7 @@ def _assumptions(work: Workload, machines: Sequence[Machine], slots: int | str |
     elif any(each.limited for each in work.launchers):
         found.append(f"at most {counted(work.slots, 'task')} at once, as seen: --slots gives another number")
     elif len(work.tasks) > 1:
-        found.append(f"at most {counted(work.slots, 'task')} at once, as seen, though none waited for another: --slots gives another number")
+        found.append(f"at most {counted(work.slots, 'task')} at once, as seen, though nothing shows that this was a limit: --slots gives another number")
     order = []
     if work.by_files:
         order.append(f"{counted(work.by_files, 'task begins', 'tasks begin')} after those that wrote their files")
@@ -110,7 +110,7 @@ def _assumptions(work: Workload, machines: Sequence[Machine], slots: int | str |
     if not work.has_files and len(work.tasks) > 1:
         order.append("the recording has no files: dependencies are by the order seen only")
     found.append("; ".join(order) if order else "no task waits for another")
-    found += ["a task's CPU time is the same on any number of CPUs, and its threads use as many as they did or wanted to",
+    found += ["a task's CPU time is the same on any number of CPUs, and it uses as many at once as it ran on or waited for",
               "waits for disk, network, timers and others last as long as recorded; queues for a CPU are found anew",
               "nothing else runs on the machine"]
     if machines:
@@ -130,8 +130,8 @@ def _note(result: WhatIf, work: Workload, base: Replay, machines: Sequence[Machi
     if any(row["slots_waited_ns"] > 0.05 * row["wall_ns"] for row in result.rows):
         more = ""
         if work.slots == work.cpus:
-            more = "; the run had a task for each CPU: if its engine decides that, as Nextflow does, give --slots cpus"
-        result.notes.append(f"tasks waited for a slot while a CPU was free: see what more --slots give{more}")
+            more = "; the run had a task for each CPU: where its engine decides so, as Nextflow does, give --slots cpus"
+        result.notes.append(f"tasks waited for a slot while a CPU was free: try more --slots{more}")
     for row in result.rows:
         if row["fits"] is False:
             result.notes.append(f"{row['instance_type']} has too little memory for the tasks at once: {_core.format_bytes(row['memory_bytes'])}")
