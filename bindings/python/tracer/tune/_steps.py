@@ -91,7 +91,7 @@ def _row(found: Mapping[str, Any], failures: float | None, history: Mapping[tupl
     row["memory_requested_bytes"] = _whole(requested)
     row["memory_median_bytes"] = _whole(found["memory_median"], GIB)
     row["memory_peak_bytes"] = _whole(evidence.largest[0]) if evidence.largest else None
-    needed = _whole(max(found["needed"] or 0, found["bound_from_below"] or 0), GIB)
+    needed = round(max(found["needed"] or 0, found["bound_from_below"] or 0) * GIB)
     row["memory_needed_at_least_bytes"] = needed if needed > (row["memory_peak_bytes"] or 0) else None
     row["memory_is_upper_bound"] = bool(found["bounds"])
     row["memory_gib_hours_requested"], row["memory_gib_hours_used"] = found["memory_hours_requested"], found["memory_hours_used"]
