@@ -108,13 +108,6 @@ class OtherCommands(Lake):
             self.assertEqual(ours.get("steps"), theirs.get("steps"))
             self.assertEqual(ours.get("findings"), theirs.get("findings"))
 
-    def test_the_page_has_a_source_for_each_host(self) -> None:
-        from tracer.view._documents import shown_of
-
-        for name in ("nextflow-25.tracer", "retries.tracer"):
-            self.put(name)
-        self.assertEqual([each.name for each in shown_of([str(self.lake)])], ["node1", "node1"])
-
 
 class OverHosts(Lake):
     """By what an index says, written by hand."""
@@ -199,6 +192,9 @@ class Fetch(Lake):
                 unix_ns = pyarrow.table(fetched.events)["time_unix_ns"].to_pylist()
                 self.assertTrue(all(times[event.time_ns] == at for event, at in zip(fetched, unix_ns) if event.time_ns in times))
                 self.assertTrue(report["certificate"]["complete"], report["certificate"])
+                # What tracing all of the recording cost says nothing of one run.
+                self.assertEqual(report["cost"], {})
+                self.assertNotIn("tracing cost", str(fetched.report))
 
     def test_a_part_that_is_gone(self) -> None:
         part = self.put("nextflow-25.tracer")

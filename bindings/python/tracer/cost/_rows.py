@@ -10,11 +10,12 @@ from decimal import Context, Decimal
 from typing import Any
 
 from .._csv import csv_of
-from .._data import insert, opened, query, table_of
+from .._data import insert, query, table_of
 from .._format import aligned, ending, visible
 from ._centers import NONE, Centers
 from ._machines import CPU_GIB
 from ._shares import amount_of, shares_of, units_of
+from ._tasks import opened_sources
 from ._terms import TERMS
 
 __all__ = ["BY", "FIELDS", "decimal_text", "rows_of", "run_names", "split_tools", "table_for_people", "text_of", "to_csv"]
@@ -60,10 +61,9 @@ def split_tools(connection: Any, scale: int) -> None:
 def run_names(connection: Any) -> dict[str, str]:
     """What people call the runs of recordings, by what `run` of a row has; those of one name are told apart."""
     names: dict[str, str] = {}
-    for (files,) in connection.execute("SELECT list(file) FROM source_files GROUP BY source ORDER BY source").fetchall():
-        with opened(connection, files, "tasks_last"):
-            names |= dict(connection.execute("SELECT run_id::VARCHAR, any_value(run)::VARCHAR FROM recorded_tasks_last "
-                                             "WHERE run_id IS NOT NULL AND run IS NOT NULL GROUP BY ALL").fetchall())
+    for _ in opened_sources(connection, "tasks_last"):
+        names |= dict(connection.execute("SELECT run_id::VARCHAR, any_value(run)::VARCHAR FROM recorded_tasks_last "
+                                         "WHERE run_id IS NOT NULL AND run IS NOT NULL GROUP BY ALL").fetchall())
     count = Counter(names.values())
     return {key: name if count[name] == 1 else f"{name} ({key})" for key, name in names.items()}
 

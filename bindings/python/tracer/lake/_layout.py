@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 
-__all__ = ["INDEX", "RAW", "TABLES", "USERS", "Part", "name_in_path", "part_of"]
+__all__ = ["INDEX", "LOOKS", "RAW", "TABLES", "USERS", "Part", "is_lake", "name_in_path", "part_of"]
 
 RAW = "raw/v2/"
 INDEX = "index/"
 USERS = "users/"
 TABLES = "tables/"
+LOOKS = "looks/"
 
 # What the service makes of a name; anything else is no part.
 _PART = re.compile(r"(?P<host>[a-z0-9._-]{1,255})/(?P<boot>[0-9a-f-]{1,64})/(?P<owner>all|0|[1-9]\d{0,9})/"
@@ -54,3 +56,8 @@ def part_of(path: str) -> Part | None:
     if not found or found["host"].startswith("."):
         return None
     return Part(found["host"], found["boot"], found["owner"], found["session"], int(found["number"]), found["kind"])
+
+
+def is_lake(place: str) -> bool:
+    """An address, or a folder that has what only a lake has."""
+    return "://" in place or any(os.path.isdir(os.path.join(place, each)) for each in (RAW, f"{TABLES}runs/_delta_log"))
