@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._errors import LakeError, TracerError
+from .._format import counted
 from ._layout import Part, part_of
 
 __all__ = ["Outbox", "Waiting", "parts_text"]
@@ -127,4 +128,4 @@ class Outbox:
 
 
 def parts_text(count: int) -> str:
-    return f"{count} part{'s' * (count != 1)}"
+    return counted(count, "part")

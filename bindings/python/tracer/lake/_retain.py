@@ -11,6 +11,7 @@ from typing import Any
 
 from .._data import connect, quoted
 from .._errors import InvalidArgumentError, LakeError
+from .._format import counted
 from .._tables import _package
 from ._ask import Lake, limit, parquet_of
 from ._compact import compact
@@ -133,10 +134,10 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         raise InvalidArgumentError("forget needs one of --user, --run and --sample", "name what to forget")
     rows, raw = forget(options.lake, *given[0])
     until = datetime.now(timezone.utc) + timedelta(days=KEPT_DAYS)
-    lines = [f"{sum(rows.values())} rows are forgotten: " + ", ".join(f"{count} {name}" for name, count in rows.items() if count)]
+    lines = [f"{counted(sum(rows.values()), 'row is', 'rows are')} forgotten: " + ", ".join(f"{count} {name}" for name, count in rows.items() if count)]
     if any(rows.values()):
         lines.append(f"their bytes go from the tables with the first tracer lake compact after {until:%Y-%m-%d %H:%M} UTC")
-    lines.append(f"{raw} raw objects may have more of it: tracer lake compact --keep-raw DAYS removes them DAYS after they arrived" if raw
+    lines.append(f"{counted(raw, 'raw object')} may have more of it: tracer lake compact --keep-raw DAYS removes them DAYS after they arrived" if raw
                  else "no raw object has it")
     return "".join(f"{line}\n" for line in lines), 0
 

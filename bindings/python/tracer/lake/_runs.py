@@ -12,7 +12,7 @@ from typing import Any
 
 from .._core import format_duration
 from .._errors import InvalidArgumentError
-from .._format import aligned, visible
+from .._format import aligned, counted, visible
 from ._over_hosts import LakeRun, runs_of
 from ._store import open_store
 
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     refused: list[str] = []
     runs = runs_of(open_store(options.lake), datetime.now(timezone.utc) - timedelta(days=options.days), refused)
     if refused:
-        print(f"tracer: {len(refused)} part{'s' * (len(refused) > 1)} can't be read: {visible(refused[0])}", file=sys.stderr)
+        print(f"tracer: {counted(len(refused), 'part')} can't be read: {visible(refused[0])}", file=sys.stderr)
     if options.json:
         return json.dumps([_json_of(each) for each in runs], ensure_ascii=False, indent=1) + "\n", 0
     if not runs:
