@@ -7,13 +7,14 @@ import argparse
 import time
 from collections import Counter, defaultdict
 from datetime import date, datetime, timedelta, timezone
+from functools import cache
 from typing import Any
 
 from .._data import connect, quoted
 from .._errors import InvalidArgumentError, LakeError
 from .._tables import _package
 from ._ask import Lake, limit, parquet_of
-from ._compact import compact
+from ._compact import compact, marks_of
 from ._delta import KEPT_DAYS, delete, files_of, opened, replace
 from ._layout import INDEX, RAW, part_of
 from ._rows import OF_OPTIONS, SORTED_BY, TABLES
@@ -30,20 +31,21 @@ _TRIES = 100
 _COLUMNS = {"user": ("user",), "run": ("run", "run_id", "run_key"), "sample": ("sample",)}
 
 
-def keep(lake: str, names: tuple[str, ...], raw_days: int | None, table_days: int | None) -> int:
+def keep(lake: str, raw_days: int | None, table_days: int | None) -> int:
     """What `tracer lake compact` does last; how many raw objects are gone. What another commit has hindered is done by the next one."""
     for name in (*TABLES, *OF_OPTIONS):
         table = opened(lake, name)
         if table is None:
             continue
         if table_days is not None:
-            end = datetime.now(timezone.utc).date() - timedelta(days=table_days)
+            today = datetime.now(timezone.utc).date()
+            end = today - timedelta(days=min(table_days, today.toordinal() - 1))
             if any(day < end for day in _small(table, None)):
                 delete(table, f"date < '{end}'")
                 table = opened(lake, name)
         merge(lake, name)
         tidy(opened(lake, name))
-    return 0 if raw_days is None else keep_raw(lake, names, raw_days)
+    return 0 if raw_days is None else keep_raw(lake, raw_days)
 
 
 def merge(lake: str, name: str, now: float | None = None) -> int:
@@ -84,18 +86,20 @@ def tidy(table: Any, hours: int = KEPT_DAYS * 24) -> int:
     return len(gone)
 
 
-def keep_raw(lake: str, names: tuple[str, ...], days: int) -> int:
-    """Removes raw objects that arrived so long ago and are in all tables, as these say now. How many."""
+def keep_raw(lake: str, days: int) -> int:
+    """Removes raw objects that arrived so long ago and are in all tables that exist, as these say now. How many."""
     store, before = open_store(lake), time.time() - days * _DAY_S
-    tables = [opened(lake, name) for name in names]
+    tables = {name: opened(lake, name) for name in (*TABLES, *OF_OPTIONS)}
+    there = {name: table for name, table in tables.items() if table is not None}
+    taken = cache(lambda series: min(marks_of(there, "/".join(series)).values()))
     gone, stays = 0, False
     for key in store.list_older(RAW, before):
         part = part_of(key[len(RAW):])
-        if part is not None and all((table.transaction_version("/".join(part.series)) or 0) >= part.number for table in tables):
+        if part is not None and taken(part.series) >= part.number:
             store.delete(key)
             gone += 1
         else:
-            stays = True
+            stays |= part is None or part.kind == "tracer"
     for key in () if stays else store.list_older(INDEX, before):
         store.delete(key)
     return gone
@@ -104,7 +108,7 @@ def keep_raw(lake: str, names: tuple[str, ...], days: int) -> int:
 def forget(lake: str, what: str, name: str) -> tuple[dict[str, int], int]:
     """Removes the rows of a user, run or sample; what lies in raw is brought into tables before. Table -> rows, and how many raw
     objects are of the sessions that had them. Raises LakeError."""
-    compact(lake, tuple(each for each in OF_OPTIONS if opened(lake, each) is not None))
+    compact(lake)
     sessions: set[str] = set()
     rows: Counter[str] = Counter()
     asked = Lake(lake)
