@@ -98,7 +98,7 @@ class Lake:
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of its tables and canonical views."""
-        return (*dict.fromkeys((*TABLES, *self._tables)), *(name for name in _CANONICAL if _possible(name, self._tables)))
+        return (*dict.fromkeys((*TABLES, *self._tables)), *(name for name, _ in _canonical(self._tables)))
 
     @checked_call
     def table(self, name: str) -> LakeTable:
