@@ -31,7 +31,7 @@ if HAS_LAKE:
 
     import tracer
     from tracer.lake import _retain
-    from tracer.lake._compact import Compaction, compact
+    from tracer.lake._compact import _ONCE, Compaction, _once, compact
     from tracer.lake._delta import append, make
     from tracer.lake._rows import TABLES, schema_of
 
@@ -141,6 +141,88 @@ class Rows(LakeCase):
                          ("outbox_full", 3, 3, 1_795_000_000, 1_795_000_100))
         self.assertEqual(len(self.rows("hosts")), 1)
 
+    def gap(self, first: int, last: int) -> None:
+        """Of the session of parts.tracer."""
+        host = tracer.read(RECORDINGS / "parts.tracer").host
+        path = self.lake / "raw/v2" / host.host_name / host.boot_id / "all" / f"{host.session_id}-{last:08}.gap"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"schema": 1, "session_id": host.session_id, "first": first, "last": last, "cause": "outbox_full",
+                                    "first_unix_ns": 1, "last_unix_ns": 2}))
+
+    def dropped(self) -> int:
+        return sum(row["count"] for row in self.rows("losses") if row["cause"] == "outbox_full")
+
+    def test_a_gap_ends_where_a_part_lies(self) -> None:
+        second = RECORDINGS / "parts.tracer"
+        put(self.lake, numbered(second.read_bytes(), 2), 2)
+        self.gap(1, 2)
+        self.assertEqual(self.compact().waiting, {})
+        self.assertEqual((self.processes(), self.dropped(), len(self.rows("hosts"))), (ended(second), 1, 1))
+        self.assertEqual(self.compact().rows, {})
+
+    def test_a_gap_that_grows_is_counted_once(self) -> None:
+        for last in (3, 5):
+            self.gap(1, last)
+            self.compact()
+        self.assertEqual((self.dropped(), len(self.rows("losses"))), (5, 2))
+        for last in (6, 7):
+            self.gap(1, last)
+        self.compact()
+        self.assertEqual(self.dropped(), 7)
+
+    def test_what_comes_behind_a_gap_that_is_too_long_is_taken(self) -> None:
+        first, second = RECORDINGS / "parts.tracer.1", RECORDINGS / "parts.tracer"
+        put(self.lake, numbered(first.read_bytes(), 1), 1)
+        self.gap(1, 99_999_999)
+        self.compact()
+        put(self.lake, numbered(second.read_bytes(), 2), 2)
+        self.compact()
+        self.assertEqual(self.processes(), ended([str(first), str(second)]))
+
+    def test_what_the_recordings_of_all_owners_have_is_there_once(self) -> None:
+        data = recording("retries")
+        put(self.lake, numbered(data, 1, owner=1000), 1, owner=1000)
+        self.compact()
+        for owner in (1001, 1002):
+            put(self.lake, numbered(data, 1, owner=owner), 1, owner=owner)
+        self.compact()
+        self.assertEqual((set(self.processes().values()), len(self.rows("hosts"))), ({3}, 1))
+        # Losses of everybody; one's own; and gaps, which are of one recording each.
+        row = {"boot_id": "b", "session_id": "s", "time_ns": 5, "cause": "ring_full_file_use", "count": 7, "first_ns": 1, "uid": None, "owner_uid": 1000}
+        rows = [row, row | {"owner_uid": 1001, "part": 9}, row | {"uid": 1001}, row | {"session_id": "t"}, row | {"time_ns": 6}]
+        gaps = [row | {"time_ns": None, "first_ns": None, "owner_uid": owner} for owner in (1000, 1001)]
+        schema = schema_of("losses")
+        table = make(self.url, "losses", schema)
+        kept = _once(pyarrow.Table.from_pylist(rows + gaps, schema), _ONCE["losses"], table)
+        self.assertEqual([each["owner_uid"] for each in kept.to_pylist()], [1000, 1000, 1000, 1000, 1000, 1001])
+        self.assertTrue(append(table, kept, {"x/all": 1}))
+        again = _once(pyarrow.Table.from_pylist([*rows, row | {"time_ns": 8}], schema), _ONCE["losses"], make(self.url, "losses", schema))
+        self.assertEqual([each["time_ns"] for each in again.to_pylist()], [8])
+
+    def test_a_table_that_was_moved_away_is_made_anew_of_what_lies_there(self) -> None:
+        first, second = RECORDINGS / "parts.tracer.1", RECORDINGS / "parts.tracer"
+        path = put(self.lake, numbered(first.read_bytes(), 1), 1)
+        put(self.lake, recording("retries"))
+        self.assertNotIn("is new", self.command("compact", self.url))
+        path.unlink()
+        put(self.lake, numbered(second.read_bytes(), 2), 2)
+        self.compact()
+        tasks, hosts = self.rows("tasks"), self.rows("hosts")
+        self.assertTrue(tasks)
+        for name in ("tasks", "processes", "hosts"):
+            (self.lake / "tables" / name).rename(self.folder / name)
+        # One that is killed leaves the rest to the next one.
+        with mock.patch("tracer.lake._compact.append", side_effect=lambda table, *more: "processes" not in str(table.table_uri) and append(table, *more)), \
+                mock.patch("tracer.lake._compact._MOST_REFUSALS", 1), self.assertRaises(tracer.LakeError):
+            self.compact()
+        said = self.command("compact", self.url)
+        self.assertIn("processes is new: it has what lies in raw", said)
+        self.assertEqual(sorted(self.rows("tasks"), key=repr), sorted(tasks, key=repr))
+        self.assertEqual(len(self.rows("hosts")), len(hosts))
+        self.assertEqual(self.processes(), ended(second) + ended(RECORDINGS / "retries.tracer"))
+        self.assertNotIn("is new", self.command("compact", self.url))
+        self.assertEqual(self.compact().rows, {})
+
     def test_foreign_cut_and_forged_objects_are_refused_and_others_go_on(self) -> None:
         good = put(self.lake, recording("failures"))
         data = recording("retries")
@@ -240,6 +322,10 @@ class Rows(LakeCase):
         self.assertEqual(self.compact("files").waiting, {})
         self.assertEqual(len(self.rows("files")), sum(1 for _ in tracer.read(second).files.rows()))
         self.assertEqual(self.processes(), ended([str(first), str(second)]))
+        # From then on always.
+        put(self.lake, recording("retries"))
+        self.compact()
+        self.assertEqual(len(self.rows("files")), sum(tracer.read(path).files.count_rows() for path in (second, RECORDINGS / "retries.tracer")))
 
 
 COMPACT_FOR_EVER = """
@@ -347,10 +433,10 @@ class InS3(Kills):
         key = next(row["run_key"] for row in self.rows("tasks") if row["run_key"])
         self.command("forget", self.url, "--run", key)
         self.assertNotIn(key, {row["run_key"] for row in self.rows("processes")})
-        self.assertEqual(_retain.keep_raw(self.url, TABLES, 1), 0)
+        self.assertEqual(_retain.keep_raw(self.url, 1), 0)
         old = next((self.lake / "raw").rglob("*.tracer"))
         os.utime(old, (time.time() - 3 * 86400,) * 2)
-        self.assertEqual(_retain.keep_raw(self.url, TABLES, 1), 1)
+        self.assertEqual(_retain.keep_raw(self.url, 1), 1)
         self.assertFalse(old.exists())
 
 
@@ -415,13 +501,15 @@ class Kept(LakeCase):
         hour.write_text("{}")
         for path in (old, hour):
             os.utime(path, (time.time() - 3 * 86400,) * 2)
-        self.assertEqual(_retain.keep_raw(str(self.lake), TABLES, 2) if self.compact("files").parts else None, 1)
+        self.assertEqual(_retain.keep_raw(self.url, 2) if self.compact("files").parts else None, 1)
         self.assertEqual([path.exists() for path in (old, young, hour)], [False, True, False])
         late = put(self.lake, recording("cwltool"))
         os.utime(late, (time.time() - 3 * 86400,) * 2)
-        self.assertEqual(_retain.keep_raw(str(self.lake), TABLES, 2), 0)
+        self.assertEqual(_retain.keep_raw(self.url, 2), 0)
         self.assertIn("1 raw objects are removed", self.command("compact", str(self.lake), "--keep-raw", "2"))
         self.assertEqual(self.compact().waiting, {})
+        # The table of files has it, though nobody has asked for it again.
+        self.assertEqual(len(self.rows("files")), sum(tracer.read(RECORDINGS / f"{name}.tracer").files.count_rows() for name in ("failures", "retries", "cwltool")))
 
     def test_days_of_tables_go_by_whole_files(self) -> None:
         put(self.lake, recording("failures"))
@@ -434,6 +522,7 @@ class Kept(LakeCase):
             self.command("compact", str(self.lake), "--keep-tables", "1")
             self.assertEqual(self.rows("processes"), [])
         self.assertIn("1 or more", self.command("compact", str(self.lake), "--keep-tables", "0", status=2))
+        self.command("compact", str(self.lake), "--keep-tables", "100000000000", "--keep-raw", "100000000000")
 
 
 @needs_tracing

@@ -133,4 +133,4 @@ def _check(table: Any, schema: pyarrow.Schema) -> None:
     for field in deltalake.Schema.from_arrow(schema).fields:
         if there.get(field.name, field.type) != field.type:
             raise LakeError.of(REFUSED_TYPE, None, f"{field.name} of {table.table_uri} is {there[field.name]}, not {field.type}",
-                               "it was made by another version of libtracer, or by something else: move it away")
+                               "it was made by another version of libtracer, or by something else: move it away, and the next compaction makes it anew of raw")
