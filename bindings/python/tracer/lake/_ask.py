@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars  # type: ignore[import-untyped,import-not-found,unused-ignore]
     import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-__all__ = ["Lake", "LakeTable", "lake", "limit", "parquet_of", "run", "write_views"]
+__all__ = ["Lake", "LakeTable", "canonical", "lake", "limit", "parquet_of", "run", "view_over", "write_views"]
 
 _MACROS = Path(__file__).parent / "sql/views.sql"
 _OVER_HOSTS = Path(__file__).parent / "sql/tasks_last.sql"
@@ -173,6 +173,16 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         raise InvalidArgumentError(str(error)) from None
 
 
+def view_over(connection: Any, of: Lake, name: str, view: str) -> list[str]:
+    """A view of a table of a lake in another database, and its columns."""
+    table = of._tables.get(name)
+    if table is None:
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {parquet_of(connection, schema_of(name), [])}")
+        return list(schema_of(name).names)
+    _view(connection, view, table, "://" in of.url)
+    return list(_schema(table).names)
+
+
 def _view(connection: Any, name: str, table: Any, by_dataset: bool) -> None:
     """Over the files that the table has now: those that lie beside them are of killed compactions, or replaced."""
     if by_dataset:
@@ -215,8 +225,13 @@ def _above(connection: Any, tables: Mapping[str, Any]) -> None:
 def _canonical(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in _CANONICAL:
         if _possible(name, tables):
-            text = view_of(name, "", of="boot_id, ", programs="processes")
-            yield name, _OVER_HOSTS.read_text("utf-8").replace("{own}", text) if name == "tasks_last" else text
+            yield name, canonical(name, "", "boot_id, ")
+
+
+def canonical(name: str, prefix: str, of: str) -> str:
+    """The query of a canonical view over hosts. `of`: what tells keys of hosts apart."""
+    text = view_of(name, prefix, of=of, programs=f"{prefix}processes")
+    return _OVER_HOSTS.read_text("utf-8").format(own=text, recorded=prefix) if name == "tasks_last" else text
 
 
 def _possible(name: str, tables: Mapping[str, Any]) -> bool:

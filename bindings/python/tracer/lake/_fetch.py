@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tracer lake fetch: all recordings of a run in one folder, in which what each host saw of it is of one run."""
+"""tracer lake fetch: all recordings of a run in one folder, in which what each host saw of it is of one run. And recordings of the last
+days, for what reads no tables."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import tempfile
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from .._core import copy_run, format_bytes
 from .._errors import LakeError, RecordingError, TracerError
 from .._recording import read
-from ._index import hash_of
+from ._index import entries, hash_of
 from ._layout import RAW, Part
 from ._over_hosts import LakeRun, find_run
 from ._store import open_store
@@ -20,7 +23,9 @@ if TYPE_CHECKING:
     from .._events import Context
     from ._store import Store
 
-__all__ = ["run"]
+__all__ = ["RECENT_DAYS", "fetch_recent", "run"]
+
+RECENT_DAYS = 7
 
 _Series = tuple[str, ...]
 _NAMES = ("pipeline", "run", "run_id", "engine", "step", "sample", "task", "attempt")
@@ -55,6 +60,16 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     size = sum(map(os.path.getsize, files))
     return (f"{folder}: {len(files)} recording{'s' * (len(files) != 1)} of {len(found.hosts)} host{'s' * (len(found.hosts) != 1)}, "
             f"{format_bytes(size)}\n  tracerd report {folder}\n"), 0
+
+
+def fetch_recent(lake: str, folder: str) -> None:
+    """Brings the parts that came in the last RECENT_DAYS into a folder. Raises LakeError."""
+    store = open_store(lake)
+    for part, _ in entries(store, datetime.now(timezone.utc) - timedelta(days=RECENT_DAYS)):
+        if part.kind == "tracer":
+            # One that has gone since then is as one that was not listed.
+            with suppress(KeyError):
+                store.get_to(RAW + part.path, os.path.join(folder, part.path.replace("/", "-")))
 
 
 def _get(store: Store, found: LakeRun, part: Part, folder: str) -> str:
