@@ -16,7 +16,7 @@ from support import ROOT, TempDir
 import pyarrow
 
 import tracer
-from tracer.lake._index import note_shipped
+from tracer.lake._index import entry_of, note_shipped
 from tracer.lake._layout import Part, name_in_path, part_of
 from tracer.lake._over_hosts import runs_of
 from tracer.lake._store import open_store
@@ -43,7 +43,7 @@ class Lake(TempDir):
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(RECORDINGS / name, path)
         if indexed:
-            note_shipped(open_store(str(self.lake)), [(part, str(path))])
+            note_shipped(open_store(str(self.lake)), part.host, [entry_of(part, str(path))[0]])
         return part
 
     def tracer(self, *words: object) -> subprocess.CompletedProcess[str]:
@@ -80,7 +80,7 @@ class Runs(Lake):
         shutil.copy(RECORDINGS / "demo.tracer", forged)
         done = self.tracer("runs", self.lake)
         self.assertEqual(done.returncode, 0)
-        self.assertIn("2 parts can't be read: ", done.stderr)
+        self.assertIn("2 objects can't be read: ", done.stderr)
         self.assertNotIn("demo", done.stdout)
         self.assertIn("main.nf" if "main.nf" in done.stdout else "nextflow", done.stdout)
 
@@ -135,7 +135,7 @@ class OverHosts(Lake):
                 path = self.lake / key
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps({"schema": 1, **said}))
-        return runs_of(open_store(str(self.lake)))
+        return runs_of(open_store(str(self.lake)), None, [])
 
     SAME = {"head": {1: "alice"}, "node": {2: "alice"}}
 

@@ -185,6 +185,9 @@ class ToABadServer(Shipping):
         return self.double.requests.count(f"PUT /lake/x/raw/v2/{path}")
 
     def test_an_unknown_outcome_is_looked_at_and_tried_again(self) -> None:
+        # Names of users are put once.
+        self.add(len(self.truth))
+        self.once()
         for act in (500, 503, 429, 409, 408, "cut", "lost", "slow"):
             with self.subTest(act):
                 self.double.plan = [act]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 
 from .._errors import LakeError, TracerError
 from .._recording import Recording, read
+from ._json import get_json, is_number, is_text
 from ._layout import RAW, Part, name_in_path
 from ._store import Store
 
@@ -34,23 +34,22 @@ class Gap:
 
 
 def gap_of(store: Store, key: str, part: Part) -> Gap:
-    """Raises LakeError."""
+    """Raises LakeError; KeyError: it has gone."""
+    times = ("first_unix_ns", "last_unix_ns")
     try:
-        said = json.loads(store.get(key))
-        number = {name: said.get(name) for name in ("first", "last", "first_unix_ns", "last_unix_ns")}
-        if said["schema"] != 1 or said["session_id"] != part.session or any(type(number[name]) is not int for name in ("first", "last")):
-            raise ValueError("it is no gap of this session")
-        if not 1 <= number["first"] <= number["last"] == part.number:
+        said = get_json(store, key, {"session_id": lambda session: session == part.session, "first": is_number, "last": is_number,
+                                     "cause": is_text, **dict.fromkeys(times, (is_number, None))})
+        if not 1 <= said["first"] <= said["last"] == part.number:
             raise ValueError("its numbers are not those of its name")
-        times = [value if type(value) is int and 0 <= value < 1 << 63 else None for value in list(number.values())[2:]]
-        return Gap(number["first"], number["last"], str(said.get("cause"))[:64], *times)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return Gap(said["first"], said["last"], said["cause"][:64], *map(said.get, times))
+    except ValueError as error:
         raise _refused(key, str(error)) from None
 
 
 @contextmanager
 def opened_part(store: Store, key: str, part: Part) -> Iterator[tuple[Recording, int, int]]:
-    """Its recording, the Unix time of its last frame, and how many pieces of it are damaged. Raises LakeError."""
+    """Its recording, the Unix time of its last frame, and how many pieces of it are damaged. Raises LakeError; KeyError: it
+    has gone."""
     # In memory: nothing is left behind, and a bucket's part is read as a folder's.
     file = os.memfd_create("tracer-part")
     try:
