@@ -202,13 +202,6 @@ class OtherCommands(Lake):
             self.assertEqual(ours.get("steps"), theirs.get("steps"))
             self.assertEqual(ours.get("findings"), theirs.get("findings"))
 
-    def test_the_page_has_a_source_for_each_host(self) -> None:
-        from tracer.view._documents import shown_of
-
-        for name in ("nextflow-25.tracer", "retries.tracer"):
-            self.put(name)
-        self.assertEqual([each.name for each in shown_of([str(self.lake)])], ["node1", "node1"])
-
 
 class OverHosts(Lake):
     """By what an index says, written by hand."""
@@ -229,7 +222,7 @@ class OverHosts(Lake):
                 path = self.lake / key
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps({"schema": 1, **said}))
-        return runs_of(open_store(str(self.lake)), None, [])
+        return runs_of(open_store(str(self.lake)))
 
     SAME = {"head": {1: "alice"}, "node": {2: "alice"}}
 

@@ -87,7 +87,7 @@ class ToAFolder(Shipping):
         users = json.loads((self.lake / "users/node1.json").read_text())["users"]
         # The service's own process lives on: it has no row.
         self.assertEqual(users | {str(2**31 - 2): ""}, {str(uid): f"user{uid}" for uid in uids} | {str(2**31 - 2): ""})
-        self.assertEqual({run.user for run in runs_of(open_store(self.target), None, [])} - {f"user{uid}" for uid in uids}, set())
+        self.assertEqual({run.user for run in runs_of(open_store(self.target))} - {f"user{uid}" for uid in uids}, set())
 
     def test_many_that_are_refused_hold_up_no_other(self) -> None:
         for number in range(1, 301):

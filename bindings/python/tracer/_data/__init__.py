@@ -6,8 +6,8 @@
 """
 
 from ._database import connect, insert, quoted, table_of
-from ._opened import VIEWS, opened, recordings_in, recordings_of, register, series_of, view_of
+from ._opened import VIEWS, opened, recordings_in, recordings_of, register, series_of, view_of, with_views
 from ._queries import query
 
 __all__ = ["VIEWS", "connect", "insert", "opened", "query", "quoted", "recordings_in", "recordings_of", "register",
-           "series_of", "table_of", "view_of"]
+           "series_of", "table_of", "view_of", "with_views"]

@@ -6,18 +6,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from .._errors import BillError, Problem
 from .._recording import read
 from .._source import Source
-from .._tables import NAMES
-from ._database import insert
+from ._database import insert, quoted
 from ._queries import query
 
-__all__ = ["VIEWS", "opened", "register", "recordings_in", "recordings_of", "series_of", "view_of"]
+__all__ = ["VIEWS", "opened", "register", "recordings_in", "recordings_of", "series_of", "view_of", "with_views"]
 
 VIEWS = {"tasks_last": ("tasks",), "runs_last": ("runs",), "findings_last": ("findings",), "task_inputs": ("files",),
          "task_names": ("tasks_last", "programs"), "task_outer": ("tasks_last", "processes", "runs"), "bound_by": ()}
@@ -30,12 +29,36 @@ def register(connection: Any, source: Source, name: str, prefix: str = "") -> No
 
 
 @contextmanager
-def opened(connection: Any, source: str | os.PathLike[str] | list[str] | Source, *names: str, prefix: str = "recorded_") -> Iterator[Source]:
+def opened(connection: Any, source: str | os.PathLike[str] | list[str] | Source, *names: str, prefix: str = "recorded_",
+           label: str | None = None) -> Iterator[Source]:
     """Has these tables and views of a recording or session in `connection`, each as `prefix` + name, until the end of the block.
 
-    And the macro `prefix` + us: a time of theirs in microseconds of Unix time. Raises RecordingError.
+    And the macro `prefix` + us: a time of theirs in microseconds of Unix time. With a `label`, they have it in a column `source`.
+    Raises RecordingError.
     """
     source = source if isinstance(source, Source) else read([*source] if isinstance(source, list) else source)
+
+    def table(name: str) -> Callable[[], object]:
+        if name == "bound_by":
+            _bounds(connection, source, prefix + name)
+            return lambda: connection.execute(f"DROP TABLE {prefix}{name}")
+        if label is None:
+            register(connection, source, name, prefix)
+            return lambda: connection.unregister(prefix + name)
+        register(connection, source, name, "unlabeled_")
+        connection.execute(f"CREATE TEMP VIEW {prefix}{name} AS SELECT {quoted(label)} AS source, * FROM unlabeled_{name}")
+        return lambda: (connection.execute(f"DROP VIEW {prefix}{name}"), connection.unregister(f"unlabeled_{name}"))
+
+    connection.execute(f"CREATE OR REPLACE TEMP MACRO {prefix}us(ns) AS ((ns::HUGEINT + {source.host.wall_offset_ns}) // 1000)::BIGINT")
+    with with_views(connection, names, prefix, table, lambda name: view_of(name, prefix, "" if label is None else "source, ")):
+        yield source
+
+
+@contextmanager
+def with_views(connection: Any, names: Iterable[str], prefix: str, table: Callable[[str], Callable[[], object]],
+               view: Callable[[str], str]) -> Iterator[None]:
+    """Has tables and canonical views, and those that these are made of, until the end of the block. `table` makes one, and returns
+    what removes it; `view` is the query of a view."""
     made: set[str] = set()
     with ExitStack() as ends:
         def make(name: str) -> None:
@@ -44,20 +67,15 @@ def opened(connection: Any, source: str | os.PathLike[str] | list[str] | Source,
             made.add(name)
             for below in VIEWS.get(name, ()):
                 make(below)
-            if name in NAMES:
-                register(connection, source, name, prefix)
-                ends.callback(connection.unregister, prefix + name)
-            elif name == "bound_by":
-                _bounds(connection, source, prefix + name)
-                ends.callback(connection.execute, f"DROP TABLE {prefix}{name}")
-            else:
-                connection.execute(f"CREATE TEMP VIEW {prefix}{name} AS {view_of(name, prefix)}")
+            if name in VIEWS and name != "bound_by":
+                connection.execute(f"CREATE TEMP VIEW {prefix}{name} AS {view(name)}")
                 ends.callback(connection.execute, f"DROP VIEW {prefix}{name}")
+            else:
+                ends.callback(table(name))
 
-        connection.execute(f"CREATE OR REPLACE TEMP MACRO {prefix}us(ns) AS ((ns::HUGEINT + {source.host.wall_offset_ns}) // 1000)::BIGINT")
         for name in names:
             make(name)
-        yield source
+        yield
 
 
 def view_of(name: str, prefix: str, of: str = "", programs: str | None = None) -> str:

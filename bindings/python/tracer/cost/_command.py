@@ -22,7 +22,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
         description="Shows what pipelines, runs, steps, tools, samples, users and cost centers cost. With a bill, its six terms sum "
         "to it exactly; without one, figures are estimates by list prices.")
     cost.add_argument("tasks", metavar="TASKS", nargs="*",
-                      help="a recording, a folder of recordings, or a table of tasks in CSV or Parquet")
+                      help="a recording, a folder of recordings, a lake, or a table of tasks in CSV or Parquet")
     cost.add_argument("--bill", metavar="FILE", action="append", default=[],
                       help="a bill: AWS CUR (2.0 or legacy), FOCUS, Google Cloud's detailed export, as CSV, Parquet or JSON lines. "
                       "May be given several times")

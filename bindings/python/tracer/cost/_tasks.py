@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads tasks into the table `tasks`, from recordings, folders of recordings, or tables in CSV and Parquet."""
+"""Reads tasks into the table `tasks`, from recordings, folders of recordings, lakes, or tables in CSV and Parquet."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
 
 from .._data import opened, query, quoted, recordings_in, recordings_of, series_of
 from .._errors import InvalidArgumentError
 from ._database import columns_of, problem, read_error, source_of
 from ._formats import text_of
 
-__all__ = ["create", "note_zones", "read_hosts", "read_tasks", "recordings_in"]
+if TYPE_CHECKING:
+    from .._source import Source
+
+__all__ = ["create", "note_zones", "opened_sources", "read_hosts", "read_tasks", "recordings_in"]
 
 # Canonical column -> names that tables give it, the first that is there counts. Compared without case and separators.
 _ALIASES = {
@@ -54,21 +59,26 @@ def create(connection: Any, timezone: str | None = None) -> None:
 def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
     """The number of tasks, each once. A folder stands for the recordings in it; the files of one are those of the source that is
     its first one."""
+    from ..lake._as_recordings import has_tables
+
     seen: set[str] = set()
     recorded: dict[str, list[str]] = {}
     for path in paths:
         if os.path.realpath(path) in seen:
             raise problem("TRC131", f"{path} is named twice: its tasks would count twice", "name it once")
         seen.add(os.path.realpath(path))
-        if not _is_table(path) or os.path.isdir(path):
+        if has_tables(path):
+            _read_rows(connection, [path])
+            notes.append(_end_of_tables(connection, path))
+        elif not _is_table(path) or os.path.isdir(path):
             recorded[path] = recordings_of(path, "TRC130")
     series = {files[0]: files for files in series_of([file for files in recorded.values() for file in files])}
     for path in paths:
-        if path not in recorded:
+        if path not in recorded and not has_tables(path):
             _read_table(connection, path, notes)
         for file in recorded.get(path, ()):
             if file in series:
-                _read_recording(connection, series[file])
+                _read_rows(connection, series[file])
     _place(connection)
     if len(paths) > 1 or any(map(os.path.isdir, paths)):
         _drop_repeated(connection, notes)
@@ -189,12 +199,43 @@ def _is_table(path: str) -> bool:
     return path.lower().endswith((".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".parq", ".pq"))
 
 
-def _read_recording(connection: Any, files: list[str]) -> None:
+def _read_rows(connection: Any, files: list[str]) -> None:
+    """Of the files of a recording, or of a lake."""
     connection.executemany("INSERT INTO source_files VALUES (?, ?)", [(files[0], file) for file in files])
-    with opened(connection, files, "tasks_last", "task_outer", "programs", "processes", "containers", "host_samples") as recording:
-        host = recording.host
-        connection.execute(query(__file__, "recording", source=quoted(files[0]), first=_next(connection),
-                                 host=quoted(host.host_name), cpus=host.cpu_count, memory_bytes=host.memory_bytes))
+    with _opened(connection, files, "tasks_last", "task_outer", "programs", "processes", "containers", "host_samples", "hosts") as recording:
+        user = "owner_uid::VARCHAR" if recording else """coalesce("user", owner_uid || ' on ' || host_name)"""
+        connection.execute(query(__file__, "recording", first=_next(connection), user=user))
+
+
+def _end_of_tables(connection: Any, lake: str) -> str:
+    from ..lake._as_recordings import opened_lake
+
+    with opened_lake(connection, lake, "tasks"):
+        last = connection.execute("SELECT max(time_ns) // 1000000000 FROM recorded_tasks").fetchone()[0]
+    return f"{lake}: its tables have no task" if last is None else \
+        f"{lake}: its tables go up to {datetime.fromtimestamp(last, timezone.utc):%Y-%m-%d %H:%M} UTC; 'tracer lake compact' brings what came since"
+
+
+def opened_sources(connection: Any, *names: str) -> Iterator[tuple[str, Source | None]]:
+    """Has these tables of each source that was read, one after the other; None: it is a lake, whose tables have no samples."""
+    files: dict[str, list[str]] = {}
+    for source, file in connection.execute("FROM source_files").fetchall():
+        files.setdefault(source, []).append(file)
+    for source, each in files.items():
+        with _opened(connection, each, *names) as recording:
+            yield source, recording
+
+
+@contextmanager
+def _opened(connection: Any, files: list[str], *names: str) -> Iterator[Source | None]:
+    from ..lake._as_recordings import has_tables, opened_lake
+
+    if has_tables(files[0]):
+        with opened_lake(connection, files[0], *names):
+            yield None
+    else:
+        with opened(connection, files, *names, label=files[0]) as recording:
+            yield recording
 
 
 def read_hosts(connection: Any, path: str) -> None:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 
-__all__ = ["INDEX", "RAW", "TABLES", "USERS", "Part", "is_uid", "name_in_path", "part_of"]
+__all__ = ["INDEX", "RAW", "TABLES", "USERS", "Part", "is_lake", "is_uid", "name_in_path", "part_of"]
 
 RAW = "raw/v2/"
 INDEX = "index/"
@@ -58,3 +59,8 @@ def part_of(path: str) -> Part | None:
     if not found or found["host"].startswith(".") or not (found["owner"] == "all" or is_uid(found["owner"])):
         return None
     return Part(found["host"], found["boot"], found["owner"], found["session"], int(found["number"]), found["kind"])
+
+
+def is_lake(place: str) -> bool:
+    """An address, or a folder that has what only a lake has."""
+    return "://" in place or any(os.path.isdir(os.path.join(place, each)) for each in (RAW, f"{TABLES}runs/_delta_log"))

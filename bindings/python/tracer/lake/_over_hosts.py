@@ -68,9 +68,10 @@ class _Groups:
             self._above[other] = first
 
 
-def runs_of(store: Store, since: datetime | None, refused: list[str]) -> list[LakeRun]:
+def runs_of(store: Store, since: datetime | None = None, refused: list[str] | None = None) -> list[LakeRun]:
     """The newest first. `refused` gets why a part or folder can't be read."""
     problems: list[TracerError] = []
+    refused = [] if refused is None else refused
     users = users_of(store, problems)
     series: dict[tuple[str, ...], dict[int, Part]] = defaultdict(dict)
     seen: list[tuple[Part, dict[str, Any], Any]] = []

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ._finding import Finding
@@ -67,7 +68,7 @@ def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequen
           now: str | float | None = None, region: str | None = None, prices: str | os.PathLike[str] | None = None,
           rules: str | os.PathLike[str] | None = None, live: bool = False,
           save: str | os.PathLike[str] | None = None) -> Sweep:
-    """Findings of `recordings` (files, or folders of them) and `inventories`, saved answers of aws, scontrol, squeue, sinfo.
+    """Findings of `recordings` (files, folders of them, or a bucket that is a lake: its last 7 days) and `inventories`, saved answers of aws, scontrol, squeue, sinfo.
 
     `now` is a time, as ISO 8601 or Unix time: what came later is not looked at. Default: the end of each recording, and
     the last look of the inventories. `region` is that of machines whose own is not known; `prices` a price list, or None
@@ -101,10 +102,17 @@ def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequen
         from ._live import ask_aws, aws_session
 
         ask_aws(aws_session(region), inventory, None if save is None else os.fspath(save))
-    with connect() as connection:
+    with connect() as connection, TemporaryDirectory(prefix="tracer-sweep-") as folder:
         recorded = Recorded(connection)
-        for file in [file for path in recordings for file in recordings_of(os.fspath(path), "TRC137")]:
-            recorded.read(file, result.notes)
+        for number, path in enumerate([os.fspath(each) for each in recordings]):
+            if "://" in path:
+                from ..lake._fetch import fetch_recent
+
+                os.mkdir(fetched := os.path.join(folder, str(number)))
+                fetch_recent(path, fetched)
+                path = fetched
+            for file in recordings_of(path, "TRC137"):
+                recorded.read(file, result.notes)
         result.machines = sum(bool(each["whole"]) for each in machines_of(connection))
         result.findings = findings_of(recorded, inventory, known, until)
     price(result.findings, region, prices, result.notes)

@@ -16,7 +16,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
         description="Shows what the tasks of each step requested against what they used, what bounds them, and what to request "
         "next, with the risk. Nothing is changed; --emit writes a file for an engine.")
     tune.add_argument("recordings", metavar="RECORDING", nargs="*",
-                      help="a recording, a folder of recordings, or a table of tasks in CSV, TSV or Parquet")
+                      help="a recording, a folder of recordings, a lake, or a table of tasks in CSV, TSV or Parquet")
     tune.add_argument("--tasks", metavar="FILE", action="append", default=[],
                       help="a table of tasks, such as an engine's trace: docs/cost.md lists its columns. What it says of a task that a "
                       "recording has is what that task requested. May be given several times")

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._data import connect, opened, query, quoted, table_of
-from ..cost.shared import create_tables, read_tasks
+from ..cost.shared import create_tables, opened_sources, read_tasks
 from ._memory import OOM_FACTOR
+
+if TYPE_CHECKING:
+    from .._source import Source
 
 __all__ = ["LEDGER", "needs_of", "observe"]
 
@@ -35,22 +38,23 @@ def observe(connection: Any, paths: list[str], notes: list[str], nested: bool = 
     connection.execute(f"""CREATE TABLE details (source VARCHAR, key VARCHAR, cpu_ns DOUBLE, peak_gib DOUBLE, peak_at_most_gib DOUBLE,
         {', '.join(f'{name}_ns DOUBLE' for name in LEDGER)}, oom BOOLEAN, limit_gib DOUBLE, wanted_cpus DOUBLE,
         input_bytes DOUBLE)""")
-    for (source,) in connection.execute("SELECT DISTINCT source FROM tasks WHERE key IS NOT NULL ORDER BY source").fetchall():
-        _read_details(connection, source)
+    for source, recording in opened_sources(connection, "tasks_last", "processes", "task_inputs"):
+        _read_details(connection, source, recording)
     connection.execute(query(__file__, "observed", oom_factor=OOM_FACTOR, ledger=", ".join(f"d.{name}_ns" for name in LEDGER), **_LIMITS))
     return count
 
 
-def _read_details(connection: Any, path: str) -> None:
-    connection.execute("CREATE OR REPLACE TEMP TABLE limits (key VARCHAR, limit_bytes DOUBLE)")
-    files = [file for (file,) in connection.execute("SELECT file FROM source_files WHERE source = ?", [path]).fetchall()]
-    with opened(connection, files, "tasks_last", "processes", "samples", "task_inputs") as recording:
-        if connection.execute("SELECT count(*) FROM recorded_processes WHERE oom_killed AND task_key IS NOT NULL").fetchall()[0][0]:
-            with opened(connection, recording, "events"):
-                connection.execute("""INSERT INTO limits SELECT task_key::VARCHAR, limit_bytes FROM recorded_events
-                    WHERE kind = 'oom_kill' AND task_key IS NOT NULL""")
-        ledger = ", ".join(f"t.task_ledger_{name}_ns" for name in LEDGER)
-        connection.execute(query(__file__, "details", source=quoted(path), ledger=ledger, wanted=query(__file__, "wanted")))
+def _read_details(connection: Any, source: str, recording: Source | None) -> None:
+    connection.execute("""CREATE OR REPLACE TEMP TABLE limits (source VARCHAR, key VARCHAR, limit_bytes DOUBLE);
+        CREATE OR REPLACE TEMP TABLE wanted (source VARCHAR, key VARCHAR, cpus DOUBLE)""")
+    if recording:
+        with opened(connection, recording, "samples", "events", prefix="seen_"):
+            connection.execute(query(__file__, "wanted", source=quoted(source)))
+            if connection.execute("SELECT count(*) FROM recorded_processes WHERE oom_killed AND task_key IS NOT NULL").fetchall()[0][0]:
+                connection.execute(f"""INSERT INTO limits SELECT {quoted(source)}, task_key::VARCHAR, max(limit_bytes) FROM seen_events
+                    WHERE kind = 'oom_kill' AND task_key IS NOT NULL GROUP BY ALL""")
+    ledger = ", ".join(f"t.task_ledger_{name}_ns" for name in LEDGER)
+    connection.execute(query(__file__, "details", ledger=ledger))
 
 
 def needs_of(path: str) -> dict[str, dict[str, Any]]:

@@ -1,9 +1,10 @@
 -- CPUs that its threads ran on or stood in line for, which 95 % of its time do not exceed. What a process ran and waited
 -- between two samples is spread evenly between them; its end is its last sample. A clock of a running thread lags by a tick,
 -- so that the next interval seems to have more than its threads can want.
+INSERT INTO wanted
 WITH seen AS (
     SELECT task_key::VARCHAR AS key, pid, start_ns, time_ns AS end_ns, cpu_ns::DOUBLE + run_queue_ns AS demand, threads
-    FROM recorded_samples WHERE kind = 'process_sample' AND task_key IS NOT NULL AND attached_ns IS NULL
+    FROM seen_samples WHERE kind = 'process_sample' AND task_key IS NOT NULL AND attached_ns IS NULL
     UNION ALL SELECT task_key::VARCHAR, pid, start_ns, end_ns, cpu_ns::DOUBLE + run_queue_ns, threads FROM recorded_processes
     WHERE end_ns IS NOT NULL AND task_key IS NOT NULL AND attached_ns IS NULL),
 parts AS (
@@ -22,5 +23,5 @@ levels AS (
 ranked AS (
     SELECT key, level, sum(length) OVER (PARTITION BY key ORDER BY level ROWS UNBOUNDED PRECEDING) AS up_to,
         sum(length) OVER (PARTITION BY key) AS whole FROM levels WHERE length > 0)
-SELECT key, min(level) FILTER (up_to >= 0.95 * whole) AS cpus FROM ranked
+SELECT {source}, key, min(level) FILTER (up_to >= 0.95 * whole) AS cpus FROM ranked
 WHERE key NOT IN (SELECT key FROM seen WHERE demand IS NULL) GROUP BY key
