@@ -38,6 +38,7 @@ _ENTRY: Shape = {"part": is_text, "runs": [{
     **dict.fromkeys(("owner_uid", "begin_unix_ns", "end_unix_ns"), _NUMBER), **dict.fromkeys(("first_unix_ns", "last_unix_ns"), is_number),
     "tasks": lambda tasks: isinstance(tasks, dict) and fits([*tasks], [is_text]) and fits([*tasks.values()], [is_number])}]}
 _READ_AT_ONCE = 512
+_ASKED_FOR_USERS = 256
 
 
 def note_shipped(store: Store, host: str, entries: Sequence[dict[str, Any]]) -> None:
@@ -104,8 +105,8 @@ def entry_of(part: Part, path: str) -> tuple[dict[str, Any], set[int]]:
 def _events_of(recording: Recording, users: set[int]) -> Iterator[Any]:
     """Of several kinds, which have what is asked here."""
     reader = recording.open_reader()
-    reader.keep_only(_KINDS | {"process_exit"})
-    first: list[Any] = [*reader.read(_READ_AT_ONCE)]
+    reader.keep_only(_KINDS if recording.owner_uid else _KINDS | {"process_exit"})
+    first: list[Any] = [*reader.read(_ASKED_FOR_USERS)]
     users |= {event.uid for event in first if event.kind == "process_exit"} - {None}
     yield from (event for event in first if event.kind in _KINDS)
     reader.keep_only(_KINDS)

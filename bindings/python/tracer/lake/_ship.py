@@ -70,10 +70,9 @@ class Shipper:
         self._failures = {part: failure for part, failure in self._failures.items() if part in parts}
         self._in_lake = {part: entry for part, entry in self._in_lake.items() if part in parts}
         error, now = None, time.monotonic()
-        failed_before = [each for each in waiting if each.part in self._failures]
-        due = [each for each in waiting if each.part not in self._failures]
-        due += [each for each in failed_before if max(self._failures[each.part].due, self._quiet_until) <= now]
-        due = self._tried = due if once else due[:_TOGETHER]
+        due_at = {part: max(failure.due, self._quiet_until) for part, failure in self._failures.items()}
+        due = [each for each in waiting if due_at.get(each.part, now) <= now]
+        due = self._tried = sorted(due, key=lambda each: each.part in due_at)[:None if once else _TOGETHER]
         arrived: list[Waiting] = []
         for each in due:
             failed = self._try(self._put, [each])
