@@ -191,6 +191,8 @@ class Contents(WithFolder):
         unit = self.folder / "tracerd.service"
         text = (extracted / "lib/systemd/system/tracerd.service").read_text()
         unit.write_text(text.replace("/usr/bin/tracerd", str(extracted / "usr/bin/tracerd")))
+        self.assertEqual((extracted / "usr/share/doc/tracerd/examples/grafana.json").read_text(),
+                         (ROOT / "packaging/grafana/tracer.json").read_text())
         # Its status is 0 also where it finds mistakes.
         socket = self.folder / "tracerd.socket"
         socket.write_text((extracted / "usr/share/doc/tracerd/examples/tracerd.socket").read_text())

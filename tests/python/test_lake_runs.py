@@ -286,6 +286,9 @@ class Fetch(Lake):
                 unix_ns = pyarrow.table(fetched.events)["time_unix_ns"].to_pylist()
                 self.assertTrue(all(times[event.time_ns] == at for event, at in zip(fetched, unix_ns) if event.time_ns in times))
                 self.assertTrue(report["certificate"]["complete"], report["certificate"])
+                # What tracing all of the recording cost says nothing of one run.
+                self.assertEqual(report["cost"], {})
+                self.assertNotIn("tracing cost", str(fetched.report))
 
     def test_a_part_that_is_gone(self) -> None:
         part = self.put("nextflow-25.tracer")

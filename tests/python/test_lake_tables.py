@@ -33,7 +33,7 @@ if HAS_LAKE:
     from tracer.lake import _retain
     from tracer.lake._compact import Compaction, _Step, compact
     from tracer.lake._delta import append, make
-    from tracer.lake._rows import TABLES, schema_of, stored
+    from tracer.lake._rows import TABLES, schema_of
     from tracer.lake._store import open_store
 
 
@@ -252,9 +252,45 @@ class Rows(LakeCase):
         self.compact()
         self.assertEqual({row["of_tomorrow"] for row in self.rows("tasks")}, {None})
 
-    def test_numbers_above_what_engines_read_become_the_most(self) -> None:
-        rows = pyarrow.table({"a": pyarrow.array([1, 2**63, None, 2**64 - 1], pyarrow.uint64()), "b": pyarrow.array([2**32 - 1] * 4, pyarrow.uint32())})
-        self.assertEqual(stored(rows).to_pydict(), {"a": [1, 2**63 - 1, None, 2**63 - 1], "b": [2**32 - 1] * 4})
+    def minutes(self) -> dict[str, list[dict[str, Any]]]:
+        """By task, in the order of time."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in sorted(self.rows("task_minutes"), key=lambda row: (row["start_time"], row["part"])):
+            self.assertEqual((row["start_time"].second, row["start_time"].microsecond, row["end_time"] - row["start_time"]),
+                             (0, 0, timedelta(minutes=1)))
+            self.assertEqual(row["date"], row["start_time"].date())
+            found.setdefault(row["task_key"], []).append(row)
+        return found
+
+    def test_minutes_of_tasks_have_what_their_processes_used(self) -> None:
+        """In recordings with attached, exec'ing, short and long processes, over several minutes, and without samples."""
+        for name in ("attached", "retries", "slow-pieces", "standing-still", "snakemake", "nextflow-24", "few-families", "proc"):
+            put(self.lake, recording(name))
+            self.compact()
+            sums: dict[str, list[int | None]] = {}
+            for row in tracer.read(RECORDINGS / f"{name}.tracer").table("processes", only_ended=True).rows():
+                if row["task_key"]:
+                    before = sums.get(row["task_key"], [0, 0, 0])
+                    now = [row["cpu_ns"], row["read_bytes"], row["written_bytes"]]
+                    sums[row["task_key"]] = [None if None in pair else sum(pair) for pair in zip(before, now)]  # type: ignore[arg-type]
+            self.assertTrue(sums, name)
+            found = self.minutes()
+            for task, whole in sums.items():
+                for wanted, column in zip(whole, ("cpu_ns", "read_bytes", "written_bytes")):
+                    values = [row[column] for row in found[task]]
+                    if wanted is None:
+                        self.assertIn(None, values)
+                    else:
+                        self.assertEqual(sum(values), wanted, (name, task, column))
+        for row in (row for rows in found.values() for row in rows):
+            self.assertNotEqual(row["processes"], 0)
+        of_pieces = {row["session_id"] for row in self.rows("task_minutes") if row["processes"] is None}
+        self.assertIn(tracer.read(RECORDINGS / "few-families.tracer").host.session_id, of_pieces)
+        for row in self.rows("tasks"):
+            peak = max((each["memory_bytes"] or 0 for each in found.get(row["task_key"], [])), default=0)
+            known = row["peak_bytes"] or row["peak_at_least_bytes"]
+            if known:
+                self.assertLessEqual(peak, known, row["task"])
 
     def test_files_by_option_begin_with_what_comes_then(self) -> None:
         first, second = RECORDINGS / "parts.tracer.1", RECORDINGS / "parts.tracer"
@@ -520,6 +556,46 @@ class OfAService(LakeCase):
         self.assertGreater(parent["part"], 1)
         self.assertGreater((parent["end_time"] - parent["start_time"]).total_seconds(), 9)
         self.assertEqual({row["owner_uid"] for row in self.rows("processes")}, {0})
+
+    def test_minutes_over_many_parts_are_those_of_the_task_as_a_whole(self) -> None:
+        """Each cut goes through processes that were looked at, that have just begun, and that execute another program."""
+        folder = self.folder / "recordings"
+        folder.mkdir()
+        (self.folder / "tracerd.toml").write_text(f'schema = 1\n[recordings]\nfolder = "{folder}"\nseal_s = 1\nfiles = 200\n')
+        service = subprocess.Popen([TRACERD, "serve", "--config", str(self.folder / "tracerd.toml"), "--socket", str(self.folder / "socket")],
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(service.kill)
+        wait_until((self.folder / "socket").exists, "the service")
+        busy = "import time\ne = time.time() + 2.5\nwhile time.time() < e: pass"
+        work = ("import os, subprocess, sys, time\ne = time.time() + 10\n"
+                f"long = subprocess.Popen([sys.executable, '-c', {busy.replace('2.5', '9')!r}])\n"
+                "while time.time() < e:\n"
+                f"    subprocess.run(['sh', '-c', 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; exec \"$0\" -c \"$1\"', sys.executable, {busy!r}])\n"
+                "    subprocess.run(['true'])\nlong.wait()")
+        subprocess.run([TRACERD, "task", "--name", "minutes", "--", sys.executable, "-c", work],
+                       timeout=120, check=True)
+
+        def some_more() -> bool:
+            subprocess.run(["true"])
+            return (folder / "host.tracer.5").exists()
+
+        wait_until(some_more, "some parts")
+        service.terminate()
+        self.assertEqual(service.wait(30), 0)
+        files = sorted(folder.glob("*"), key=lambda path: -int(path.suffix[1:]) if path.suffix[1:].isdigit() else 0)
+        for number, path in enumerate(files, 1):
+            put(self.lake, path.read_bytes(), number)
+            # Each time by another compaction: what lives is known from the one before.
+            self.assertEqual((done := self.compact()).problems, [], done)
+        self.assertGreater(len(files), 4)
+        task, = [row for row in self.rows("tasks") if row["task"] == "minutes"]
+        rows = self.minutes()[task["task_key"]]
+        self.assertGreater(len({row["part"] for row in rows}), 4)
+        for column in ("cpu_ns", "read_bytes", "written_bytes"):
+            self.assertEqual(sum(row[column] for row in rows), task[column], column)
+        self.assertGreater(max(row["processes"] or 0 for row in rows), 1)
+        self.assertEqual({row["task"] for row in rows}, {"minutes"})
+        self.assertEqual(list((self.lake / "looks").rglob("*.json")), [])
 
 
 if __name__ == "__main__":

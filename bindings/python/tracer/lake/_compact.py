@@ -8,19 +8,16 @@ import random
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from .._errors import InvalidArgumentError, LakeError, TracerError
 from .._tables import _package
 from ._delta import append, explained, make, replace
 from ._layout import RAW, Part, part_of
+from ._looks import Looks
 from ._part import gap_of, opened_part
-from ._rows import OF_OPTIONS, TABLES, rows_of, rows_of_damage, rows_of_gap, schema_of
+from ._rows import MINUTES, OF_OPTIONS, TABLES, Rows, schema_of
 from ._store import Store, open_store
 from ._users import users_of
-
-if TYPE_CHECKING:
-    import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 __all__ = ["Compaction", "compact", "run"]
 
@@ -94,9 +91,9 @@ class _Step:
     def __init__(self, store: Store, lake: str, names: tuple[str, ...], users: Mapping[str, dict[str, str]], done: Compaction) -> None:
         self._store, self._lake, self._names, self._users, self._done = store, lake, names, users, done
         self._looked = {name: make(lake, name, schema_of(name)) for name in names}
-        self._rows: dict[str, list[pyarrow.Table]] = {name: [] for name in names}
-        self.marks: dict[str, dict[str, int]] = {}
-        self._bytes = self._parts = 0
+        self._rows, self._looks = Rows(names), Looks(store)
+        self._marks: dict[str, dict[str, int]] = {}
+        self._parts = 0
 
     def fill(self, series: Mapping[tuple[str, str, str, str], dict[int, dict[str, Part]]]) -> bool:
         """False: there is more than fits."""
@@ -108,7 +105,7 @@ class _Step:
             marks = {each: lead if (number := table.transaction_version(app)) is None else number for each, table in self._looked.items()}
             self._done.waiting.pop(name, None)
             at = min(marks.values())
-            while self._bytes < _MOST_BYTES and at < max(parts):
+            while self._rows.bytes < _MOST_BYTES and at < max(parts):
                 try:
                     at = self._take(app, parts, at, marks)
                 except LakeError as error:
@@ -122,51 +119,52 @@ class _Step:
                 elif at < 0:
                     self._done.waiting[name] = f"part {-at} is not there"
                     break
-            if self._bytes >= _MOST_BYTES:
+            if self._rows.bytes >= _MOST_BYTES:
                 return False
         return True
 
     def _take(self, app: str, parts: Mapping[int, dict[str, Part]], at: int, marks: Mapping[str, int]) -> int:
         """The last part that is in now; negative: the one that is missing."""
         part = parts.get(at + 1, {}).get("tracer")
+        names = [name for name in self._names if marks[name] <= at]
         if part is not None:
-            key = RAW + part.path
-            with opened_part(self._store, key, part) as (recording, last_unix_ns, damaged):
-                users = self._users.get(part.host, {})
-                taken = {name: rows_of(recording, name, part, last_unix_ns, users) for name in self._names if marks[name] <= at}
-            for name, rows in taken.items():
-                # Of a host, there is a row for each session, not for each part.
-                again = name == "hosts" and at > 0 and "gap" not in parts.get(at, {})
-                self._add(app, name, None if again else rows, at + 1)
-            if damaged and "losses" in taken:
-                self._add(app, "losses", rows_of_damage(damaged, part, last_unix_ns), at + 1)
+            looks = self._looks.at(app, marks[MINUTES]) if MINUTES in names else []
+            # Of a host, there is a row for each session, not for each part.
+            again = at > 0 and "gap" not in parts.get(at, {})
+            with opened_part(self._store, RAW + part.path, part) as recording:
+                looks = self._rows.read(recording, [name for name in names if name != "hosts" or not again], part,
+                                        self._users.get(part.host, {}), looks)
+            if MINUTES in names:
+                self._looks.set(app, looks)
+            self._mark(app, names, at + 1)
             self._parts += 1
             return at + 1
         for number in sorted(number for number, kinds in parts.items() if number > at and "gap" in kinds):
             gap = gap_of(self._store, RAW + parts[number]["gap"].path, parts[number]["gap"])
             if gap.first <= at + 1:
-                for name in self._names:
-                    if marks[name] < gap.last:
-                        self._add(app, name, rows_of_gap(gap, parts[number]["gap"]) if name == "losses" else None, gap.last)
+                names = [name for name in self._names if marks[name] < gap.last]
+                if "losses" in names:
+                    self._rows.add_gap(gap, parts[number]["gap"])
+                if MINUTES in names:
+                    self._looks.at(app, marks[MINUTES])
+                self._mark(app, names, gap.last)
                 return gap.last
         return -(at + 1)
 
-    def _add(self, app: str, name: str, rows: pyarrow.Table | None, number: int) -> None:
-        if rows is not None:
-            self._rows[name].append(rows)
-            self._bytes += rows.nbytes
-        self.marks.setdefault(name, {})[app] = number
+    def _mark(self, app: str, names: list[str], number: int) -> None:
+        for name in names:
+            self._marks.setdefault(name, {})[app] = number
 
     def write(self) -> bool:
         """False: another was first somewhere; what is written stays."""
-        pyarrow = _package("pyarrow")
-
-        for name in sorted(self.marks, key=lambda each: each == _LEADS):
-            parts = self._rows.pop(name) or [schema_of(name).empty_table()]
-            rows = pyarrow.concat_tables(parts, promote_options="default")
-            if not append(self._looked[name], rows, self.marks[name]):
+        for name in sorted(self._marks, key=lambda each: each == _LEADS):
+            rows = self._rows.take(name)
+            if name == MINUTES:
+                self._looks.put(self._marks[name])
+            if not append(self._looked[name], rows, self._marks[name]):
                 return False
             self._done.rows[name] = self._done.rows.get(name, 0) + rows.num_rows
+        self._looks.remove_old()
         self._done.parts += self._parts
         return True
 

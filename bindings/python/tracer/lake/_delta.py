@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from .._errors import InvalidArgumentError, LakeError
 from .._tables import _package
 from ._layout import TABLES
-from ._rows import SORTED_BY, stored
+from ._rows import SORTED_BY, known
 from ._store import no_answer, refused
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def append(table: Any, rows: pyarrow.Table, marks: Mapping[str, int]) -> bool:
     Raises LakeError if a column has another type there."""
     deltalake = _package("deltalake")
     # Texts are moved while they are still numbers of a dictionary.
-    rows = stored(_sorted(rows.unify_dictionaries().combine_chunks()))
+    rows = _sorted(known(rows).unify_dictionaries().combine_chunks())
     _check(table, rows.schema)
     transactions = [deltalake.Transaction(series, number) for series, number in sorted(marks.items())]
     return _written(table, rows, mode="append", schema_mode="merge",
@@ -145,9 +145,13 @@ def _sorted(rows: pyarrow.Table) -> pyarrow.Table:
     pyarrow = _package("pyarrow")
     compute = _package("pyarrow.compute")
 
-    keys = {name: rows[name] for name in SORTED_BY if name in rows.column_names}
-    # A dictionary's texts have no order of their own.
-    keys = {name: key.cast(pyarrow.string()) if pyarrow.types.is_dictionary(key.type) else key for name, key in keys.items()}
+    def comparable(key: Any) -> Any:
+        """Numbers in the order of the texts."""
+        if not pyarrow.types.is_dictionary(key.type) or key.num_chunks != 1:
+            return key
+        return compute.take(compute.rank(key.chunk(0).dictionary, tiebreaker="dense"), key.chunk(0).indices)
+
+    keys = {name: comparable(rows[name]) for name in SORTED_BY if name in rows.column_names}
     return rows.take(compute.sort_indices(pyarrow.table(keys), [(name, "ascending") for name in keys]))
 
 

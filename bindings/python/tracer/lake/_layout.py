@@ -7,12 +7,13 @@ import os
 import re
 from dataclasses import dataclass
 
-__all__ = ["INDEX", "RAW", "TABLES", "USERS", "Part", "is_lake", "is_uid", "name_in_path", "part_of"]
+__all__ = ["INDEX", "LOOKS", "RAW", "TABLES", "USERS", "Part", "is_lake", "is_uid", "name_in_path", "part_of"]
 
 RAW = "raw/v2/"
 INDEX = "index/"
 USERS = "users/"
 TABLES = "tables/"
+LOOKS = "looks/"
 
 # What the service makes of a name; anything else is no part.
 _PART = re.compile(r"(?P<host>[a-z0-9._-]{1,255})/(?P<boot>[0-9a-f-]{1,64})/(?P<owner>all|[0-9]{1,10})/"

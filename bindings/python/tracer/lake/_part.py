@@ -19,8 +19,6 @@ __all__ = ["REFUSED_PART", "Gap", "check_name", "gap_of", "opened_part"]
 REFUSED_PART = "TRC154"
 """An object is not what its name says, or can't be read: its series waits."""
 
-_READ_AT_ONCE = 512
-
 
 @dataclass(frozen=True)
 class Gap:
@@ -47,9 +45,8 @@ def gap_of(store: Store, key: str, part: Part) -> Gap:
 
 
 @contextmanager
-def opened_part(store: Store, key: str, part: Part) -> Iterator[tuple[Recording, int, int]]:
-    """Its recording, the Unix time of its last frame, and how many pieces of it are damaged. Raises LakeError; KeyError: it
-    has gone."""
+def opened_part(store: Store, key: str, part: Part) -> Iterator[Recording]:
+    """Raises LakeError; KeyError: it has gone."""
     # In memory: nothing is left behind, and a bucket's part is read as a folder's.
     file = os.memfd_create("tracer-part")
     try:
@@ -58,12 +55,7 @@ def opened_part(store: Store, key: str, part: Part) -> Iterator[tuple[Recording,
         os.lseek(file, 0, os.SEEK_SET)
         recording = read(file)
         check_name(part, recording)
-        reader = recording.open_reader()
-        reader.keep_only(("loss",))
-        while reader.skip(_READ_AT_ONCE) == _READ_AT_ONCE:
-            pass
-        skipped_bytes, _, missing_frames, read_error, _ = reader.damage()
-        yield recording, reader.closed_unix_ns() or recording.host.wall_offset_ns, missing_frames or (1 if skipped_bytes or read_error else 0)
+        yield recording
     except (ValueError, TracerError) as error:
         raise error if isinstance(error, LakeError) else _refused(key, str(error)) from None
     finally:
