@@ -175,6 +175,22 @@ class Rows(LakeCase):
         done = self.compact()
         self.assertEqual(([problem.code for problem in done.problems], done.parts), (["TRC154"], 1))
 
+    def test_a_forged_look_at_what_lives_makes_its_series_wait(self) -> None:
+        for number, name in ((1, "parts.tracer.1"), (2, "parts.tracer")):
+            put(self.lake, numbered((RECORDINGS / name).read_bytes(), number), number)
+            if number == 1:
+                self.compact()
+                look, = (self.lake / "looks").rglob("*.json")
+                right = look.read_text()
+                put(self.lake, on_host(recording("retries"), "node2", BOOT))
+        for said in ("[" * 200_000, "[]", '{"schema": 1, "looks": [[1, 2, 3, [null], ["x"]]]}'):
+            look.write_text(said)
+            self.assertEqual([problem.code for problem in self.compact().problems], ["TRC154"])
+        of_one, of_other = ended(RECORDINGS / "parts.tracer.1"), ended(RECORDINGS / "retries.tracer")
+        self.assertEqual(self.processes(), of_one + Counter({(BOOT, *of[1:]): 1 for of in of_other}))
+        look.write_text(right)
+        self.assertEqual(self.compact().waiting, {})
+
     def test_a_part_that_another_compaction_takes_and_removes_meanwhile(self) -> None:
         old = put(self.lake, recording("failures"))
         os.utime(old, (1, 1))

@@ -14,7 +14,7 @@ from ._json import get_json, is_number, is_text
 from ._layout import RAW, Part, name_in_path
 from ._store import Store
 
-__all__ = ["REFUSED_PART", "Gap", "check_name", "gap_of", "opened_part"]
+__all__ = ["REFUSED_PART", "Gap", "check_name", "gap_of", "opened_part", "refused_object"]
 
 REFUSED_PART = "TRC154"
 """An object is not what its name says, or can't be read: its series waits."""
@@ -41,7 +41,7 @@ def gap_of(store: Store, key: str, part: Part) -> Gap:
             raise ValueError("its numbers are not those of its name")
         return Gap(said["first"], said["last"], said["cause"][:64], *map(said.get, times))
     except ValueError as error:
-        raise _refused(key, str(error)) from None
+        raise refused_object(key, str(error)) from None
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def opened_part(store: Store, key: str, part: Part) -> Iterator[Recording]:
         check_name(part, recording)
         yield recording
     except (ValueError, TracerError) as error:
-        raise error if isinstance(error, LakeError) else _refused(key, str(error)) from None
+        raise error if isinstance(error, LakeError) else refused_object(key, str(error)) from None
     finally:
         os.close(file)
 
@@ -68,8 +68,8 @@ def check_name(part: Part, recording: Recording) -> None:
     said = Part(name_in_path(host.host_name), host.boot_id, "all" if recording.owner_uid is None else str(recording.owner_uid), host.session_id,
                 recording.number or part.number, part.kind)
     if said != part:
-        raise _refused(RAW + part.path, f"it is {said.path}")
+        raise refused_object(RAW + part.path, f"it is {said.path}")
 
 
-def _refused(key: str, why: str) -> TracerError:
+def refused_object(key: str, why: str) -> TracerError:
     return LakeError.of(REFUSED_PART, None, f"{key} can't be taken: {why}", "look who wrote it; in its place, a .gap lets its series go on")
