@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from lake_doubles import Gateway, environment, versitygw
+from lake_doubles import Gateway, environment, start_moto, versitygw
 from support import TRACERD, TempDir, needs_tracing, wait_until
 
 HAS_LAKE = all(importlib.util.find_spec(name) is not None for name in ("deltalake", "duckdb", "obstore", "pyarrow"))
@@ -31,9 +31,10 @@ if HAS_LAKE:
 
     import tracer
     from tracer.lake import _retain
-    from tracer.lake._compact import _ONCE, Compaction, _once, compact
+    from tracer.lake._compact import _ONCE, Compaction, _once, _Step, compact
     from tracer.lake._delta import append, make
     from tracer.lake._rows import TABLES, schema_of
+    from tracer.lake._store import open_store
 
 
 @unittest.skipUnless(HAS_LAKE, "needs libtracer[lake]")
@@ -249,6 +250,82 @@ class Rows(LakeCase):
         self.assertEqual(self.processes(), ended(RECORDINGS / "failures.tracer"))
         self.assertIn("TRC154", self.command("compact", str(self.lake), status=1))
 
+    def test_forged_objects_of_one_host_hold_up_no_other(self) -> None:
+        good = put(self.lake, recording("failures"))
+        users = self.lake / "users/node9.json"
+        users.parent.mkdir()
+        for said in ("[" * 200_000, json.dumps({"schema": 1, "users": {"9" * 25: "x"}}), json.dumps({"schema": 1, "users": {"1": "\ud800"}})):
+            users.write_text(said)
+            self.assertEqual([problem.code for problem in self.compact().problems], ["TRC154"])
+        self.assertEqual(self.processes(), ended(RECORDINGS / "failures.tracer"))
+        users.unlink()
+        name = good.name[:-len("00000001.tracer")]
+        (good.parent / f"{name}00000003.gap").write_text("[" * 200_000)
+        (good.parent / f"{name}0000000\u0662.tracer").write_bytes(b"x")
+        os.mkfifo(good.parent / f"{name}00000002.tracer")
+        put(self.lake, on_host(recording("retries"), "node2", BOOT))
+        done = self.compact()
+        self.assertEqual(([problem.code for problem in done.problems], done.parts), (["TRC154"], 1))
+
+    def test_a_forged_look_at_what_lives_makes_its_series_wait(self) -> None:
+        for number, name in ((1, "parts.tracer.1"), (2, "parts.tracer")):
+            put(self.lake, numbered((RECORDINGS / name).read_bytes(), number), number)
+            if number == 1:
+                self.compact()
+                look, = (self.lake / "looks").rglob("*.json")
+                right = look.read_text()
+                put(self.lake, on_host(recording("retries"), "node2", BOOT))
+        for said in ("[" * 200_000, "[]", '{"schema": 1, "looks": [[1, 2, 3, [null], ["x"]]]}'):
+            look.write_text(said)
+            self.assertEqual([problem.code for problem in self.compact().problems], ["TRC154"])
+        of_one, of_other = ended(RECORDINGS / "parts.tracer.1"), ended(RECORDINGS / "retries.tracer")
+        self.assertEqual(self.processes(), of_one + Counter({(BOOT, *of[1:]): 1 for of in of_other}))
+        look.write_text(right)
+        self.assertEqual(self.compact().waiting, {})
+
+    def test_a_part_that_another_compaction_takes_and_removes_meanwhile(self) -> None:
+        old = put(self.lake, recording("failures"))
+        os.utime(old, (1, 1))
+        fill, done = _Step.fill, []
+
+        def racing(step: _Step, *given: object) -> bool:
+            if not done:
+                done.append(0)
+                compact(str(self.lake))
+                done.append(_retain.keep_raw(str(self.lake), TABLES, 1))
+            return fill(step, *given)
+
+        with mock.patch.object(_Step, "fill", racing):
+            said = self.compact()
+        self.assertEqual((done[1], said.parts, said.waiting, said.problems), (1, 0, {}, []))
+        self.assertEqual(self.processes(), ended(RECORDINGS / "failures.tracer"))
+
+    def test_wrong_places_and_missing_rights(self) -> None:
+        for place in (str(self.folder / "typo"), "/etc/passwd"):
+            for words in (("compact", place), ("forget", place, "--user", "alice"), ("sql", place, "SELECT 1")):
+                self.assertIn(f"TRC151: {place}: No", self.command(*words, status=1))
+        self.assertFalse((self.folder / "typo").exists())
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root: it mounts a small file system, and gives up its rights")
+    def test_full_and_closed_tables(self) -> None:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", self.lake], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.lake], check=True)
+        put(self.lake, recording("failures"))
+        self.compact()
+        put(self.lake, recording("retries"))
+        ballast = self.lake / "ballast"
+        with self.assertRaisesRegex(OSError, "No space"), ballast.open("wb", 0) as file:
+            while True:
+                file.write(bytes(4096))
+        self.assertRegex(self.command("compact", self.url, status=1), r"(?m)^tracer: TRC151: .*No space left on device.*\n  Fix: free some space\n$")
+        ballast.unlink()
+        subprocess.run(["chown", "-R", "nobody", self.lake / "tables"], check=True)
+        done = subprocess.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-m", "tracer", "lake", "compact", self.lake],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, "\ntracer: TRC150: " in done.stderr, "Traceback" in done.stderr), (1, True, False), done.stderr)
+        self.assertEqual(self.compact().problems, [])
+        self.assertEqual(self.processes(), ended(RECORDINGS / "failures.tracer") + ended(RECORDINGS / "retries.tracer"))
+
     def test_what_is_whole_of_a_torn_part_is_taken_and_the_rest_is_a_loss(self) -> None:
         data = recording("launcher-parallel")
         torn = self.folder / "torn.tracer"
@@ -438,6 +515,33 @@ class InS3(Kills):
         os.utime(old, (time.time() - 3 * 86400,) * 2)
         self.assertEqual(_retain.keep_raw(self.url, 1), 1)
         self.assertFalse(old.exists())
+
+
+class InMoto(LakeCase):
+    """Without TLS, and with the keys of a profile."""
+
+    def test_compacted_and_asked(self) -> None:
+        import boto3  # noqa: F401
+        import urllib.request
+
+        url = start_moto(self.addCleanup)
+        urllib.request.urlopen(urllib.request.Request(f"{url}/lake", method="PUT")).close()
+        (self.folder / ".aws").mkdir()
+        (self.folder / ".aws/credentials").write_text("[lab]\naws_access_key_id = of-lab\naws_secret_access_key = secret\n")
+        known = {name: value for name, value in environment(url).items() if name not in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+        with mock.patch.dict(os.environ, known | {"HOME": str(self.folder), "AWS_PROFILE": "lab"}, clear=True):
+            self.url = "s3://lake/x"
+            made = put(self.folder / "made", recording("retries"))
+            open_store(self.url).put_new(str(made.relative_to(self.folder / "made")), made)
+            self.assertEqual(self.compact().problems, [])
+            tasks = tracer.read(RECORDINGS / "retries.tracer").tasks.count_rows()
+            self.assertEqual(self.command("sql", self.url, "SELECT count(*) AS n FROM tasks"), f"n\n{tasks}\n")
+            self.command("views", self.url, str(self.folder / "views.sql"))
+            for words in (("sql", "s3://none/x", "SELECT 1"), ("compact", "s3://none/x"), ("runs", "s3://none/x")):
+                self.assertIn("TRC150: can't list s3://none/x/", said := self.command(*words, status=1))
+                self.assertIn("make the bucket, or name another", said)
+        with mock.patch.dict(os.environ, environment("http://127.0.0.1:1")):
+            self.assertIn("TRC151", self.command("sql", self.url, "SELECT 1", status=1))
 
 
 class Kept(LakeCase):

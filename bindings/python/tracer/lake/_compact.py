@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError, LakeError, TracerError
 from .._tables import _package
-from ._delta import append, make, opened
+from ._delta import append, explained, make, opened
 from ._delta import replace as replace_rows
 from ._layout import RAW, Part, part_of
 from ._looks import Looks
@@ -58,12 +58,18 @@ def compact(lake: str, more: tuple[str, ...] = ()) -> Compaction:
     names = (*TABLES, *(name for name in OF_OPTIONS if name in more or opened(lake, name) is not None))
     users = users_of(store, done.problems)
     _write_users(lake, users)
-    series = _series_of(store)
+    series = _series_of(store, done.problems)
     refusals = 0
     while True:
         step = _Step(store, lake, names, users, done)
-        whole = step.fill(series)
-        if step.write():
+        try:
+            whole = step.fill(series)
+        except KeyError as gone:
+            if not str(gone.args[0]).startswith(RAW):
+                raise
+            # Another has taken a part and removed it.
+            series, whole = _series_of(store, []), None
+        if whole is not None and step.write():
             if whole:
                 return done
             refusals = 0
@@ -208,16 +214,17 @@ def _once(rows: pyarrow.Table, key: tuple[str, ...], table: Any) -> pyarrow.Tabl
     return rows.filter(_package("pyarrow").array(new))
 
 
-def _series_of(store: Store) -> dict[tuple[str, str, str, str], dict[int, dict[str, Part]]]:
-    """Series -> number -> kind -> part."""
+def _series_of(store: Store, problems: list[TracerError]) -> dict[tuple[str, str, str, str], dict[int, dict[str, Part]]]:
+    """Series -> number -> kind -> part. `problems` gets which folders may not be read."""
     found: dict[tuple[str, str, str, str], dict[int, dict[str, Part]]] = {}
-    for key, _ in store.list(RAW):
+    for key, _ in store.list(RAW, problems):
         part = part_of(key[len(RAW):])
         if part is not None:
             found.setdefault(part.series, {}).setdefault(part.number, {})[part.kind] = part
     return dict(sorted(found.items()))
 
 
+@explained()
 def _write_users(lake: str, users: Mapping[str, Mapping[str, str]]) -> None:
     """Those of now; the column `user` of a row is the name of then."""
     pyarrow = _package("pyarrow")

@@ -17,7 +17,7 @@ from .._format import counted
 from .._tables import _package
 from ._ask import Lake, limit, parquet_of
 from ._compact import compact, marks_of
-from ._delta import KEPT_DAYS, delete, files_of, opened, replace
+from ._delta import KEPT_DAYS, delete, explained, files_of, opened, replace
 from ._layout import INDEX, RAW, part_of
 from ._rows import OF_OPTIONS, SORTED_BY, TABLES
 from ._store import open_store
@@ -76,6 +76,7 @@ def _source_of(connection: Any, table: Any, day: str) -> str:
     return f"(SELECT {parquet_of(connection, pyarrow.schema(table.schema()), files_of(table, day))})"
 
 
+@explained()
 def tidy(table: Any, hours: int = KEPT_DAYS * 24) -> int:
     """Removes files that are replaced since so long, and those that killed compactions have left. How many."""
     how = {"retention_hours": hours, "enforce_retention_duration": hours >= KEPT_DAYS * 24, "full": True}

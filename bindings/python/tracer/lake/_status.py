@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from .._format import counted, visible
-from ._outbox import Outbox, parts_text
+from ._outbox import Outbox, json_of, parts_text
 
 __all__ = ["FAILS", "run"]
 
@@ -33,8 +33,7 @@ def _status(outbox: Outbox) -> dict[str, Any]:
     for each in waiting:
         if each.part.kind == "gap":
             try:
-                with open(each.path, encoding="utf-8") as file:
-                    gap = json.load(file)
+                gap = json_of(each.path)
             except (OSError, ValueError):
                 gap = {}
             gaps.append({"part": each.part.path} | (gap if isinstance(gap, dict) else {}))
