@@ -397,15 +397,17 @@ std::string sum_note(const Report& report, std::optional<By> by, std::uint64_t i
   const bool known = report.completeness.rows_are_whole && report.total.processes_bound == Bound::kExact;
   if ((!known && in_rows != 0) || in_rows == all || by == By::kProcess) return {};
   const std::string_view what = by && by != By::kTree ? std::string_view(kByNames[static_cast<std::size_t>(*by)].first)
-                                : report.tree.empty() ? "tool"
-                                                      : "run or task";
+                                : report.tree.empty() || (!by && is_command_alone(report.tree)) ? "tool"
+                                                                                                : "run or task";
   if (in_rows < all)
     return fmt::format("in no row, as part of no {}: {} of {} processes ({})\n", what, all - in_rows, all,
                        by == By::kSample ? "name samples by --sample of tracerd run or task, Snakemake's wildcard "
                                            "'sample', Nextflow's tag, or a rule of your own: docs/contexts.md"
                                          : "--by tool has them");
   return fmt::format("rows add up to {} processes, not {}: one that {} counts in each\n", in_rows, all,
-                     what == "tool" ? "executed several programs" : fmt::format("belongs to several {}s", what));
+                     what == "tool"          ? "executed several programs"
+                     : what == "run or task" ? "belongs to several runs or tasks"
+                                             : fmt::format("belongs to several {}s", what));
 }
 
 /// The columns for which there is no room.

@@ -120,7 +120,10 @@ class OfKernel(PrometheusCase):
                     if key[0] == "tracer_tool_failures_total" and ("pipeline", PIPELINE) in key and count}
         self.assertEqual(failures, {"false": 1})
         self.assertEqual([value(now, f"tracer_tool_{name}_bytes_total", tool=tool)
-                          for name, tool in (("written", "dd"), ("read", "cat"), ("written", "cat"))], 3 * [8 * MIB])
+                          for name, tool in (("written", "dd"), ("written", "cat"))], 2 * [8 * MIB])
+        # With what it reads of its libraries.
+        self.assertGreaterEqual(value(now, "tracer_tool_read_bytes_total", tool="cat"), 8 * MIB)
+        self.assertLess(value(now, "tracer_tool_read_bytes_total", tool="cat"), 8 * MIB + 65536)
         self.assertEqual(value(now, "tracer_tool_oom_kills_total", tool="dd"), 0)
         of_align = value(now, "tracer_step_cpu_seconds_total", step="ALIGN")
         # wait4() has what the shell was before it executed, too, and the sum has the second task.
@@ -267,7 +270,7 @@ class OfAnyService(support.TestCase):
         self.assert_fails(older, 1, "TRC142")
         self.assertIn("earlier version, which counts nothing for Prometheus", older.stderr)
         self.assertEqual(older.stdout, "")
-        for usage in ([], {}, self.USAGE | {"tools": [1]}, self.USAGE | {"tools": [{"pipeline": 1}]}, self.USAGE | {"host": 1},
+        for usage in ([], {}, self.USAGE | {"tools": [{"pipeline": 1, "cpu_ns": 1}]}, self.USAGE | {"host": 1},
                       self.USAGE | {"processes": []}, self.USAGE | {"steps": [{"tasks": 1}]}):
             with self.subTest(usage=usage):
                 self.assert_fails(self.answering(status=self.STATUS, usage=usage), 1, "TRC142")

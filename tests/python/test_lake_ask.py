@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import os
 import subprocess
@@ -66,6 +67,91 @@ class Views(Made):
         self.assertEqual([(*row[:3], row[3].timestamp() - MONDAY.timestamp(), *row[4:]) for row in found], [
             ("r1", "alice", 2, 0, 15 * SECOND, 7 * SECOND, 4, 1, False), ("r1", "bob", 1, 0, 10 * SECOND, 3 * SECOND, 2, 0, False),
             ("r2", "alice", 1, 60, 10 * SECOND, 3 * SECOND, 2, 0, True)])
+
+    def over_hosts(self) -> None:
+        """A run whose engine is on one host, with a task of its own, and two tasks on others, of which one host knows no run."""
+        head = {"host_name": "head", "boot_id": "b-head", "pipeline": "rnaseq", "run": "r1", "engine": "nextflow", "run_id": "u1", "run_key": "k", "user": "alice"}
+        ids = [f"ab/{at:030}" for at in range(3)]
+        self.make("runs", [{**head, "cpu_ns": 5, "tasks": 1, "failed_tasks": 0, "start_time": MONDAY, "exit_code": 0},
+                           {**head, "host_name": "n2", "boot_id": "b-n2", "run_key": "k2", "cpu_ns": 7, "tasks": 1, "failed_tasks": 1}])
+        self.make("submits", [{**head, "task_id": each, "task_key": f"head-{each}", "step": "ALIGN", "sample": f"S{at}", "time_unix_ns": 1} for at, each in enumerate(ids)])
+        self.make("tasks", [{**head, "task_key": "own", "cpu_ns": 5},
+                            *({"host_name": host, "boot_id": f"b-{host}", "user": "alice", "task_id": each, "task_key": f"{host}-key", "cpu_ns": 11,
+                               "exit_code": code} for host, each, code in (("n1", ids[0], 0), ("n1-b", ids[1], 3), ("n2", ids[2], 1))),
+                            {"host_name": "n1", "boot_id": "b-n1", "user": "bob", "task_id": ids[0], "task_key": "bobs", "cpu_ns": 100}])
+        self.make("processes", [{"host_name": "n1", "boot_id": "b-n1", "task_key": key, "tool": "bwa", "read_bytes": 4, "wall_ns": wall, "cpu_ns": 11, "user": user}
+                                for key, wall, user in (("n1-key", 50, "alice"), ("bobs", 60, "bob"), (None, 70, "alice"))]
+                  + [{**head, "tool": "bwa", "step": "ALIGN", "read_bytes": 5, "wall_ns": 40, "task_key": "own"},
+                     {"host_name": "n3", "boot_id": "b-n3", "tool": "bwa", "task_key": "n1-key", "read_bytes": 4, "wall_ns": 90, "user": "alice"}])
+        self.make("findings", [{"host_name": "n1", "boot_id": "b-n1", "task_key": key, "finding_key": key, "code": "x"} for key in ("n1-key", "bobs")])
+
+    def test_a_run_has_the_tasks_of_hosts_that_know_no_run(self) -> None:
+        self.over_hosts()
+        self.assertEqual(self.ask("SELECT run, \"user\", hosts, cpu_ns, tasks, failed_tasks, failed FROM runs_over_time('rnaseq')"),
+                         [("r1", "alice", 4, 5 + 7 + 11 + 11, 4, 2, False)])
+
+    def test_usual_has_processes_whose_step_another_host_knows(self) -> None:
+        self.over_hosts()
+        self.assertEqual(self.ask("SELECT processes, median_wall_ns, p95_wall_ns FROM usual('ALIGN', 'bwa')"), [(2, 40, 50)])
+
+    def test_forget_a_run_and_a_sample_on_all_hosts(self) -> None:
+        self.over_hosts()
+        self.command("forget", self.url, "--sample", "S0")
+        self.assertEqual(self.ask("SELECT host_name, \"user\" FROM tasks ORDER BY ALL"), [("head", "alice"), ("n1", "bob"), ("n1-b", "alice"), ("n2", "alice")])
+        self.assertEqual(self.ask("SELECT task_key FROM findings"), [("bobs",)])
+        self.assertEqual(self.ask("SELECT host_name, task_key FROM processes ORDER BY ALL"), [("head", "own"), ("n1", "bobs"), ("n1", None), ("n3", "n1-key")])
+        self.command("forget", self.url, "--run", "u1")
+        self.assertEqual(self.ask("SELECT host_name, \"user\" FROM tasks"), [("n1", "bob")])
+        self.assertEqual(self.ask("SELECT count(*) FROM submits"), [(0,)])
+
+    def test_what_is_not_known_is_not_forgotten(self) -> None:
+        self.over_hosts()
+        for what, names in (("user", "alice"), ("run", "r1"), ("sample", "S1")):
+            self.assertIn(f"no row has the {what} nothing", self.command("forget", self.url, f"--{what}", "nothing", status=1))
+            self.assertIn(f"\n{names}\n", self.command("sql", self.url, f'SELECT DISTINCT "{what}" FROM tasks_last'))
+
+    def test_the_name_of_a_user_that_came_later(self) -> None:
+        put(self.lake, recording("retries"))
+        self.compact()
+        asked = tracer.lake(self.url)
+        self.assertEqual(asked.sql('SELECT DISTINCT "user" FROM processes').fetchall(), [(None,)])
+        self.name("node1", root=0, alice=1000)
+        self.compact()
+        self.assertEqual(asked.sql('SELECT DISTINCT "user" FROM processes').fetchall(), [("root",)])
+        self.assertEqual(asked.sql("SELECT DISTINCT \"user\" FROM usage_by_user('2026-11')").fetchall(), [("root",)] * bool(
+            asked.sql("SELECT 1 FROM processes WHERE date >= '2026-11-01' AND date < '2026-12-01'").fetchall()))
+        self.assertEqual(asked.table("processes").columns, tuple(schema_of("processes").names))
+        self.assertEqual({row["user"] for row in self.rows("tasks")}, {None})
+        # Another's name later is not that of rows which have one.
+        self.make("processes", [{"host_name": "node1", "owner_uid": 0, "user": "toor"}, {"host_name": "node2", "owner_uid": 0}, {"host_name": "node1", "uid": 1000}])
+        self.assertEqual(self.ask('SELECT host_name, "user" FROM processes WHERE boot_id = \'b1\' ORDER BY ALL'),
+                         [("node1", "alice"), ("node1", "toor"), ("node2", None)])
+        self.command("forget", self.url, "--user", "root")
+        self.assertEqual(self.ask('SELECT host_name, "user" FROM processes ORDER BY ALL'), [("node1", "alice"), ("node1", "toor"), ("node2", None)])
+        self.assertEqual(self.ask("SELECT count(*) FROM tasks"), [(0,)])
+
+    def name(self, host: str, **users: int) -> None:
+        (self.lake / "users").mkdir(exist_ok=True)
+        (self.lake / f"users/{host}.json").write_text(json.dumps({"schema": 1, "users": {str(uid): name for name, uid in users.items()}}))
+
+    def test_a_task_inside_of_another_has_asked_for_nothing_more(self) -> None:
+        hour = 3600 * SECOND
+        asks = {"user": "alice", "wall_ns": hour, "requested_millicpus": 8000, "requested_memory_bytes": 100, "exit_code": 0}
+        self.make("tasks", [{**asks, "task_key": "job", "pid": 1, "start_ns": 1, "cpu_ns": SECOND, "peak_bytes": 10},
+                            {**asks, "task_key": "step", "pid": 2, "start_ns": 2, "cpu_ns": SECOND, "peak_bytes": 20},
+                            {**asks, "task_key": "rule", "pid": 3, "start_ns": 3, "cpu_ns": 7 * hour, "peak_bytes": 60},
+                            {**asks, "task_key": "idle", "pid": 9, "start_ns": 9, "cpu_ns": SECOND, "peak_bytes": 100, "user": "bob"}])
+        self.make("processes", [{"task_key": "job", "pid": 1, "start_ns": 1}, {"task_key": "step", "pid": 2, "start_ns": 2, "parent_pid": 1, "parent_start_ns": 1},
+                                {"task_key": "rule", "pid": 3, "start_ns": 3, "parent_pid": 2, "parent_start_ns": 2}])
+        self.assertEqual(self.ask("FROM waste_by_user('2026-11')"), [("bob", 1, 0, 0, 8 * hour - SECOND, 0.0), ("alice", 3, 0, 0, hour - 2 * SECOND, 40 * 3600.0)])
+        self.assertEqual(self.ask("SELECT task_key, cpu_ns FROM idle_tasks('2026-11-23', '2026-11-24')"), [("idle", SECOND)])
+
+    def test_many_cpus_for_days(self) -> None:
+        days = 30 * 86400 * SECOND
+        self.make("tasks", [{"user": "alice", "task_key": "1", "wall_ns": days, "cpu_ns": SECOND, "requested_millicpus": 2_000_000, "exit_code": 0}])
+        unused = 2000 * days - SECOND
+        self.assertEqual(self.ask("SELECT unused_cpu_ns FROM waste_by_user('2026-11')"), [(unused,)])
+        self.assertEqual(self.ask("SELECT idle_cpu_ns FROM idle_tasks('2026-11-23', '2026-11-24')"), [(unused,)])
 
     def test_usual_by_size_of_input(self) -> None:
         sizes = [0, 3, 4, 15, 16, 16, 17, 63, None]
@@ -134,6 +220,13 @@ class Views(Made):
         self.assertEqual(self.ask("FROM failures('2026-W48')"), [
             ("p", "align", "bwa mem", 3, None, 2, 2, 2, 4, MONDAY, sunday), ("p", "align", None, None, 9, 1, 1, 1, 2, MONDAY, MONDAY)])
         self.assertEqual(self.ask("SELECT sum(tasks) FROM failures('2026-W47')"), [(1,)])
+
+    def test_weeks_that_are_none(self) -> None:
+        for at, day in enumerate(((2025, 12, 28), (2025, 12, 29), (2026, 1, 4), (2026, 12, 28), (2027, 1, 3), (2027, 1, 4))):
+            self.make("tasks", [{"task_key": str(at), "exit_code": 1, "end_time": datetime(*day, tzinfo=timezone.utc)}])
+        for week, tasks in {"2025-W52": 1, "2025-W53": 0, "2026-W00": 0, "2026-W01": 2, "2026-01": 0, "2026-W1": 0, "2026-W53": 2, "2026-W54": 0, "2027-W01": 1,
+                            "": 0, "next": 0}.items():
+            self.assertEqual(self.ask(f"SELECT coalesce(sum(tasks), 0) FROM failures('{week}')"), [(tasks,)], week)
 
 
 class Tables(LakeCase):
@@ -229,7 +322,15 @@ class Tables(LakeCase):
             self.assertEqual(connection.sql("SELECT count(*) FROM processes").fetchall()[0][0], len(self.rows("processes")))
             self.assertTrue(connection.sql("FROM failures('2026-W48')").columns)
         self.assertIn("TRC101", self.command("sql", str(self.lake), "SELEC 1", status=2))
+        self.assertIn("or mount it", self.command("sql", str(self.folder / "nothing"), "SELECT 1", status=1))
+        (self.folder / "nothing").mkdir()
         self.assertIn("has no tables", self.command("sql", str(self.folder / "nothing"), "SELECT 1", status=1))
+        for name in ("x.duckdb", "x.sql"):
+            said = self.command("views", str(self.lake), str(self.folder / "none" / name), status=2)
+            self.assertIn("No such file or directory\n  Fix: name a file in a folder", said)
+            (self.folder / name).symlink_to(self.folder / "target")
+            self.assertIn("is there already", self.command("views", str(self.lake), str(self.folder / name), status=2))
+        self.assertFalse((self.folder / "target").exists())
 
     def test_both_names_of_it_are_callable(self) -> None:
         code = "import tracer.lake._layout, tracer, sys; print(tracer.lake(sys.argv[1]).table('hosts').count_rows())"

@@ -7,17 +7,20 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from .._arguments import checked_call, text_of
 from .._csv import csv_of
-from .._data import VIEWS, connect, quoted, view_of
+from .._data import VIEWS, connect, query, quoted, view_of
 from .._errors import InvalidArgumentError, LakeError
 from .._tables import _package
 from ._delta import files_of, opened
+from ._layout import TABLES as TABLES_FOLDER
 from ._rows import OF_OPTIONS, TABLES, schema_of
 from ._spark import spark_sql
+from ._store import open_store
 
 if TYPE_CHECKING:
     import duckdb  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -29,6 +32,7 @@ __all__ = ["Lake", "LakeTable", "canonical", "lake", "limit", "parquet_of", "run
 
 _MACROS = Path(__file__).parent / "sql/views.sql"
 _OVER_HOSTS = Path(__file__).parent / "sql/tasks_last.sql"
+_USED = Path(__file__).parent / "sql/tasks_used.sql"
 # What can be made of these tables.
 _CANONICAL = tuple(name for name in VIEWS if name not in ("bound_by",))
 
@@ -85,10 +89,11 @@ class Lake:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        next(open_store(url).list(TABLES_FOLDER), None)  # It says best why a lake can't be read.
         self._tables = {name: table for name in (*TABLES, *OF_OPTIONS, "users") if (table := opened(url, name)) is not None}
         if not self._tables:
             raise LakeError.of("TRC150", None, f"{url} has no tables", "make them: tracer lake compact")
-        self._seen: dict[str, int] = {}
+        self._seen: dict[str, tuple[int, int]] = {}
         self._lock = Lock()
         self._connection = connect(long=True)
         limit(self._connection)
@@ -97,7 +102,7 @@ class Lake:
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of its tables and canonical views."""
-        return (*dict.fromkeys((*TABLES, *self._tables)), *(name for name in _CANONICAL if _possible(name, self._tables)))
+        return (*dict.fromkeys((*TABLES, *self._tables)), *(name for name, _ in _canonical(self._tables)))
 
     @checked_call
     def table(self, name: str) -> LakeTable:
@@ -113,11 +118,13 @@ class Lake:
         text_of("query", query)
         with self._lock:
             changed = False
-            for name, table in self._tables.items():
+            for table in self._tables.values():
                 table.update_incremental()
-                if self._seen.get(name) != table.version():
-                    _view(self._connection, name, table, "://" in self.url)
-                    self._seen[name] = table.version()
+            for name, table in self._tables.items():
+                versions = (table.version(), self._tables["users"].version() if "users" in self._tables else 0)
+                if self._seen.get(name) != versions:
+                    _view(self._connection, name, self._tables, "://" in self.url)
+                    self._seen[name] = versions
                     changed = True
             if changed or not self._seen:
                 _above(self._connection, self._tables)
@@ -143,18 +150,25 @@ def write_views(url: str, path: str) -> int:
     show what is there now."""
     duckdb = _package("duckdb")
     tables = Lake(url)._tables
-    if os.path.exists(path):
+    if os.path.lexists(path):
         raise InvalidArgumentError(f"{path} is there already", "remove it, or name another file")
-    if path.endswith(".sql"):
-        if missing := [name for name in TABLES if name not in tables]:
-            raise LakeError.of("TRC150", None, f"{url} has no table {missing[0]}", "make it: tracer lake compact")
-        Path(path).write_text(spark_sql(tables, _canonical(tables), _MACROS.read_text("utf-8")), "utf-8")
-        return len(tables)
-    with duckdb.connect(path) as connection:
-        _empty(connection, tables)
-        for name, table in tables.items():
-            _view(connection, name, table, False)
-        _above(connection, tables)
+    if path.endswith(".sql") and (missing := [name for name in TABLES if name not in tables]):
+        raise LakeError.of("TRC150", None, f"{url} has no table {missing[0]}", "make it: tracer lake compact")
+    try:
+        # It gets its name when it is whole, and a link that others put there in between is not followed.
+        with TemporaryDirectory(prefix=".views-", dir=os.path.dirname(os.path.abspath(path))) as folder:
+            made = os.path.join(folder, os.path.basename(path))
+            if path.endswith(".sql"):
+                Path(made).write_text(spark_sql(tables, _canonical(tables), _MACROS.read_text("utf-8")), "utf-8")
+            else:
+                with duckdb.connect(made) as connection:
+                    _empty(connection, tables)
+                    for name in tables:
+                        _view(connection, name, tables, False)
+                    _above(connection, tables)
+            os.replace(made, path)
+    except OSError as error:
+        raise InvalidArgumentError(f"can't write {path}: {error.strerror}", "name a file in a folder that you may write to") from None
     return len(tables)
 
 
@@ -162,9 +176,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """`tracer lake sql`, `tracer lake views`."""
     import duckdb
 
-    if options.lake_command == "views":
-        return f"{options.file}: {write_views(options.lake, options.file)} tables\n", 0
     try:
+        if options.lake_command == "views":
+            return f"{options.file}: {write_views(options.lake, options.file)} tables\n", 0
         asked = Lake(options.lake).sql(options.query)
         if asked is None:
             return "", 0
@@ -175,20 +189,26 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 def view_over(connection: Any, of: Lake, name: str, view: str) -> list[str]:
     """A view of a table of a lake in another database, and its columns."""
-    table = of._tables.get(name)
-    if table is None:
+    if name not in of._tables:
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {parquet_of(connection, schema_of(name), [])}")
         return list(schema_of(name).names)
-    _view(connection, view, table, "://" in of.url)
-    return list(_schema(table).names)
+    _view(connection, name, of._tables, "://" in of.url, view)
+    return list(_schema(of._tables[name]).names)
 
 
-def _view(connection: Any, name: str, table: Any, by_dataset: bool) -> None:
+def _view(connection: Any, name: str, tables: Mapping[str, Any], by_dataset: bool, view: str | None = None) -> None:
     """Over the files that the table has now: those that lie beside them are of killed compactions, or replaced."""
-    if by_dataset:
-        connection.register(name, table.to_pyarrow_dataset())
-        return
-    connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS SELECT {parquet_of(connection, _schema(table), files_of(table))}')
+    def rows_of(name: str) -> str:
+        if by_dataset:
+            connection.register(f"rows of {name}", tables[name].to_pyarrow_dataset())
+            return f'* FROM "rows of {name}"'
+        return parquet_of(connection, _schema(tables[name]), files_of(tables[name]))
+
+    text = f"SELECT {rows_of(name)}"
+    if uids := [f"of_parts.{column}" for column in ("owner_uid", "uid") if name != "users" and column in _schema(tables[name]).names]:
+        if "users" in tables and files_of(tables["users"]):
+            text = query(__file__, "named", rows=rows_of(name), users=rows_of("users"), uids=", ".join(uids))
+    connection.execute(f'CREATE OR REPLACE VIEW "{view or name}" AS {text}')
 
 
 def _empty(connection: Any, tables: Mapping[str, Any]) -> None:
@@ -226,6 +246,7 @@ def _canonical(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in _CANONICAL:
         if _possible(name, tables):
             yield name, canonical(name, "", "boot_id, ")
+    yield "tasks_used", _USED.read_text("utf-8")
 
 
 def canonical(name: str, prefix: str, of: str) -> str:

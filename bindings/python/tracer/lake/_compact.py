@@ -6,12 +6,14 @@ from __future__ import annotations
 import argparse
 import random
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError, LakeError, TracerError
 from .._tables import _package
-from ._delta import append, make, replace
+from ._delta import append, explained, make, opened
+from ._delta import replace as replace_rows
 from ._layout import RAW, Part, part_of
 from ._looks import Looks
 from ._part import gap_of, opened_part
@@ -19,13 +21,20 @@ from ._rows import MINUTES, OF_OPTIONS, TABLES, Rows, schema_of
 from ._store import Store, open_store
 from ._users import users_of
 
-__all__ = ["Compaction", "compact", "run"]
+if TYPE_CHECKING:
+    import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+__all__ = ["Compaction", "compact", "marks_of", "run"]
 
 _MOST_BYTES = 128 << 20
 """Of rows that are held before they are written."""
 _MOST_REFUSALS = 100
 _LEADS = "processes"
-"""It is written last: a table that does not know a series begins where this one is."""
+"""It is written last: what it has, all have, but tables that are new or were moved away."""
+_CAUGHT_UP = "all"
+"""As if a series: in a table that has had all that lay in raw once."""
+_ONCE = {"hosts": ("boot_id", "session_id"), "losses": ("boot_id", "session_id", "time_ns", "cause", "count", "first_ns", "uid")}
+"""What makes a row: the recordings of all owners of a session have it."""
 
 
 @dataclass
@@ -36,22 +45,31 @@ class Compaction:
     rows: dict[str, int] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
     """Series -> why parts of it wait."""
+    begun: list[str] = field(default_factory=list)
+    """Tables that others are ahead of: they were moved away, or are new in this version."""
     problems: list[TracerError] = field(default_factory=list)
 
 
 def compact(lake: str, more: tuple[str, ...] = ()) -> Compaction:
-    """Brings all parts that lie there into the tables. `more`: of files, connections. Raises LakeError.
+    """Brings all parts that lie there into the tables. `more`: tables of options that are to be made. Raises LakeError.
 
     Any number of them may run at once, and each may be killed at any time."""
-    store, done, names = open_store(lake), Compaction(), (*TABLES, *more)
+    store, done = open_store(lake), Compaction()
+    names = (*TABLES, *(name for name in OF_OPTIONS if name in more or opened(lake, name) is not None))
     users = users_of(store, done.problems)
     _write_users(lake, users)
-    series = _series_of(store)
+    series = _series_of(store, done.problems)
     refusals = 0
     while True:
         step = _Step(store, lake, names, users, done)
-        whole = step.fill(series)
-        if step.write():
+        try:
+            whole = step.fill(series)
+        except KeyError as gone:
+            if not str(gone.args[0]).startswith(RAW):
+                raise
+            # Another has taken a part and removed it.
+            series, whole = _series_of(store, []), None
+        if whole is not None and step.write():
             if whole:
                 return done
             refusals = 0
@@ -71,8 +89,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
             raise InvalidArgumentError(f"--{name.replace('_', '-')} is a number of days, 1 or more", "")
     more = tuple(name for name in OF_OPTIONS if getattr(options, name))
     done = compact(options.lake, more)
-    gone = keep(options.lake, (*TABLES, *more), options.keep_raw, options.keep_tables)
+    gone = keep(options.lake, options.keep_raw, options.keep_tables)
     lines = [f"{done.parts} parts: " + ", ".join(f"{count} {name}" for name, count in done.rows.items() if count)] if done.parts else []
+    lines += [f"{name} is new: it has what lies in raw, and not what has gone from there" for name in done.begun]
     lines += [f"{gone} raw objects are removed"] if gone else []
     lines += [f"{series} waits: {why}" for series, why in done.waiting.items()]
     lines += [str(problem) for problem in done.problems]
@@ -88,62 +107,69 @@ class _Step:
         self._rows, self._looks = Rows(names), Looks(store)
         self._marks: dict[str, dict[str, int]] = {}
         self._parts = 0
+        self._behind = [name for name in TABLES if self._looked[name].transaction_version(_CAUGHT_UP) is None]
+        if len(self._behind) < len(TABLES):
+            self._done.begun = self._done.begun or self._behind
 
     def fill(self, series: Mapping[tuple[str, str, str, str], dict[int, dict[str, Part]]]) -> bool:
         """False: there is more than fits."""
+        held_up = False
         for of, parts in series.items():
             name = app = "/".join(of)
             lead = self._looked[_LEADS].transaction_version(app) or 0
-            if lead >= max(parts):
+            if lead >= max(parts) and not self._behind:
                 continue
-            marks = {each: lead if (number := table.transaction_version(app)) is None else number for each, table in self._looked.items()}
+            marks = marks_of(self._looked, app)
             self._done.waiting.pop(name, None)
             at = min(marks.values())
             while self._rows.bytes < _MOST_BYTES and at < max(parts):
                 try:
-                    at = self._take(app, parts, at, marks)
+                    next_at = self._take(app, parts, at, marks)
                 except LakeError as error:
                     if not any(str(error) == str(other) for other in self._done.problems):
                         self._done.problems.append(error)
                     self._done.waiting[name] = f"part {at + 1} can't be taken"
                     break
-                if -at in range(1, lead + 1):
-                    # It was in, and is removed from raw; a table of an option has begun again since.
-                    at = lead
-                elif at < 0:
-                    self._done.waiting[name] = f"part {-at} is not there"
+                if next_at is None:
+                    self._done.waiting[name] = f"part {at + 1} is not there"
                     break
+                at = next_at
+            held_up |= at < lead
             if self._rows.bytes >= _MOST_BYTES:
                 return False
+        for table in () if held_up else self._behind:
+            self._mark(_CAUGHT_UP, [table], 1)
         return True
 
-    def _take(self, app: str, parts: Mapping[int, dict[str, Part]], at: int, marks: Mapping[str, int]) -> int:
-        """The last part that is in now; negative: the one that is missing."""
+    def _take(self, app: str, parts: Mapping[int, dict[str, Part]], at: int, marks: Mapping[str, int]) -> int | None:
+        """The last part that is in now. None: the next one is missing."""
         part = parts.get(at + 1, {}).get("tracer")
-        names = [name for name in self._names if marks[name] <= at]
         if part is not None:
+            names = [name for name in self._names if marks[name] <= at]
             looks = self._looks.at(app, marks[MINUTES]) if MINUTES in names else []
-            # Of a host, there is a row for each session, not for each part.
-            again = at > 0 and "gap" not in parts.get(at, {})
             with opened_part(self._store, RAW + part.path, part) as recording:
-                looks = self._rows.read(recording, [name for name in names if name != "hosts" or not again], part,
-                                        self._users.get(part.host, {}), looks)
+                looks = self._rows.read(recording, names, part, self._users.get(part.host, {}), looks)
             if MINUTES in names:
                 self._looks.set(app, looks)
             self._mark(app, names, at + 1)
             self._parts += 1
             return at + 1
+        behind = min((number for number, kinds in parts.items() if number > at and "tracer" in kinds), default=None)
         for number in sorted(number for number, kinds in parts.items() if number > at and "gap" in kinds):
             gap = gap_of(self._store, RAW + parts[number]["gap"].path, parts[number]["gap"])
             if gap.first <= at + 1:
-                names = [name for name in self._names if marks[name] < gap.last]
+                # What lies there is not dropped, and what comes nevertheless is taken, whatever the gap says: only losses are ahead of it.
+                last = gap.last if behind is None else min(gap.last, behind - 1)
+                names = [name for name in (self._names if behind is not None else ("losses",)) if marks[name] < last]
                 if "losses" in names:
-                    self._rows.add_gap(gap, parts[number]["gap"])
+                    self._rows.add_gap(replace(gap, first=max(at, marks["losses"]) + 1, last=last), parts[number]["gap"])
                 if MINUTES in names:
                     self._looks.at(app, marks[MINUTES])
-                self._mark(app, names, gap.last)
-                return gap.last
-        return -(at + 1)
+                self._mark(app, names, last)
+                return last
+        # What was in and is removed from raw: a table that has begun again goes on behind it.
+        known = max(marks.values())
+        return None if known <= at else known if behind is None else min(known, behind - 1)
 
     def _mark(self, app: str, names: list[str], number: int) -> None:
         for name in names:
@@ -153,6 +179,8 @@ class _Step:
         """False: another was first somewhere; what is written stays."""
         for name in sorted(self._marks, key=lambda each: each == _LEADS):
             rows = self._rows.take(name)
+            if name in _ONCE:
+                rows = _once(rows, _ONCE[name], self._looked[name])
             if name == MINUTES:
                 self._looks.put(self._marks[name])
             if not append(self._looked[name], rows, self._marks[name]):
@@ -163,16 +191,40 @@ class _Step:
         return True
 
 
-def _series_of(store: Store) -> dict[tuple[str, str, str, str], dict[int, dict[str, Part]]]:
-    """Series -> number -> kind -> part."""
+def marks_of(tables: Mapping[str, Any], app: str) -> dict[str, int]:
+    """Table -> up to which part of a series it is. One of an option has what comes from its first compaction on."""
+    known = {name: table.transaction_version(app) for name, table in tables.items()}
+    lead = known[_LEADS] or 0
+    return {name: number if number is not None else lead if name in OF_OPTIONS else 0 for name, number in known.items()}
+
+
+def _once(rows: pyarrow.Table, key: tuple[str, ...], table: Any) -> pyarrow.Table:
+    """Without those that are there already, or twice here. What has no time is no event: it is one series' own."""
+    def keys(of: pyarrow.Table) -> Iterator[tuple[Any, ...]]:
+        return zip(*(of[name].to_pylist() if name in of.column_names else [None] * of.num_rows for name in key))
+
+    if not rows.num_rows:
+        return rows
+    there = [field.name for field in table.schema().fields if field.name in key]
+    seen = set(keys(table.to_pyarrow_table(columns=there, filters=[("session_id", "in", rows["session_id"].unique().to_pylist())])))
+    new = []
+    for each in keys(rows):
+        new.append(each not in seen or "time_ns" in key and each[key.index("time_ns")] is None)
+        seen.add(each)
+    return rows.filter(_package("pyarrow").array(new))
+
+
+def _series_of(store: Store, problems: list[TracerError]) -> dict[tuple[str, str, str, str], dict[int, dict[str, Part]]]:
+    """Series -> number -> kind -> part. `problems` gets which folders may not be read."""
     found: dict[tuple[str, str, str, str], dict[int, dict[str, Part]]] = {}
-    for key, _ in store.list(RAW):
+    for key, _ in store.list(RAW, problems):
         part = part_of(key[len(RAW):])
         if part is not None:
             found.setdefault(part.series, {}).setdefault(part.number, {})[part.kind] = part
     return dict(sorted(found.items()))
 
 
+@explained()
 def _write_users(lake: str, users: Mapping[str, Mapping[str, str]]) -> None:
     """Those of now; the column `user` of a row is the name of then."""
     pyarrow = _package("pyarrow")
@@ -184,4 +236,4 @@ def _write_users(lake: str, users: Mapping[str, Mapping[str, str]]) -> None:
     }, pyarrow.schema([("host_name", pyarrow.string()), ("uid", pyarrow.int64()), ("user", pyarrow.string())]))
     table = make(lake, "users", rows.schema)
     if not table.to_pyarrow_table().sort_by("host_name").equals(rows):
-        replace(table, rows, None)
+        replace_rows(table, rows, None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core import copy_run, format_bytes
 from .._errors import LakeError, RecordingError, TracerError
+from .._format import counted
 from .._recording import read
 from ._index import entries, hash_of
 from ._layout import RAW, Part
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     found = find_run(store, options.run)
     files = fetch(store, found, folder)
     size = sum(map(os.path.getsize, files))
-    return (f"{folder}: {len(files)} recording{'s' * (len(files) != 1)} of {len(found.hosts)} host{'s' * (len(found.hosts) != 1)}, "
+    return (f"{folder}: {counted(len(files), 'recording')} of {counted(len(found.hosts), 'host')}, "
             f"{format_bytes(size)}\n  tracerd report {folder}\n"), 0
 
 

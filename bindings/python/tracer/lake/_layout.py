@@ -7,7 +7,7 @@ import os
 import re
 from dataclasses import dataclass
 
-__all__ = ["INDEX", "LOOKS", "RAW", "TABLES", "USERS", "Part", "is_lake", "name_in_path", "part_of"]
+__all__ = ["INDEX", "LOOKS", "RAW", "TABLES", "USERS", "Part", "is_lake", "is_uid", "name_in_path", "part_of"]
 
 RAW = "raw/v2/"
 INDEX = "index/"
@@ -16,8 +16,8 @@ TABLES = "tables/"
 LOOKS = "looks/"
 
 # What the service makes of a name; anything else is no part.
-_PART = re.compile(r"(?P<host>[a-z0-9._-]{1,255})/(?P<boot>[0-9a-f-]{1,64})/(?P<owner>all|0|[1-9]\d{0,9})/"
-                   r"(?P<session>[0-9A-Za-z-]{1,64})-(?P<number>\d{8})\.(?P<kind>tracer|gap)")
+_PART = re.compile(r"(?P<host>[a-z0-9._-]{1,255})/(?P<boot>[0-9a-f-]{1,64})/(?P<owner>all|[0-9]{1,10})/"
+                   r"(?P<session>[0-9A-Za-z-]{1,64})-(?P<number>[0-9]{8})\.(?P<kind>tracer|gap)")
 
 
 @dataclass(frozen=True, order=True)
@@ -50,10 +50,14 @@ def name_in_path(host_name: str) -> str:
     return re.sub(rb"^\.|[^a-z0-9._-]", b"-", plain).decode() or "-"
 
 
+def is_uid(text: str) -> bool:
+    return re.fullmatch(r"0|[1-9][0-9]{0,9}", text) is not None and int(text) < 1 << 32
+
+
 def part_of(path: str) -> Part | None:
     """What such a path names. None: no part."""
     found = _PART.fullmatch(path)
-    if not found or found["host"].startswith("."):
+    if not found or found["host"].startswith(".") or not (found["owner"] == "all" or is_uid(found["owner"])):
         return None
     return Part(found["host"], found["boot"], found["owner"], found["session"], int(found["number"]), found["kind"])
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
+from ._json import fits, get_json, is_number
 from ._layout import LOOKS
+from ._part import refused_object
 from ._rows import Look
 from ._store import Store
 
@@ -24,15 +27,18 @@ class Looks:
         self._new: set[str] = set()
 
     def at(self, series: str, number: int) -> list[Look]:
-        """As this part has left them. None: the session has ended, nothing lives, or the table is newer than the part."""
+        """As this part has left them. None: the session has ended, nothing lives, or the table is newer than the part. Raises LakeError."""
         if series not in self._of:
-            self._of[series] = []
-            if number:
-                self._old[series] = _key(series, number)
-                try:
-                    self._of[series] = [tuple(look) for look in json.loads(self._store.get(self._old[series]))]
-                except KeyError:
-                    del self._old[series]
+            found, key = [], _key(series, number)
+            try:
+                if number:
+                    found = [tuple(look) for look in get_json(self._store, key, {"looks": [_is_look]})["looks"]]
+                    self._old[series] = key
+            except KeyError:
+                pass
+            except ValueError as error:
+                raise refused_object(key, str(error)) from None
+            self._of[series] = found
         return self._of[series]
 
     def set(self, series: str, looks: list[Look]) -> None:
@@ -43,11 +49,16 @@ class Looks:
         for series, number in numbers.items():
             if self._of.get(series):
                 self._new.add(key := _key(series, number))
-                self._store.put(key, json.dumps(self._of[series], separators=(",", ":")).encode())
+                self._store.put(key, json.dumps({"schema": 1, "looks": self._of[series]}, separators=(",", ":")).encode())
 
     def remove_old(self) -> None:
         for key in set(self._old.values()) - self._new:
             self._store.delete(key)
+
+
+def _is_look(look: Any) -> bool:
+    return (isinstance(look, list) and len(look) == 5 and fits(look[:3], [is_number]) and fits(look[3], [(is_number, None)])
+            and fits(look[4], [is_number]))
 
 
 def _key(series: str, number: int) -> str:

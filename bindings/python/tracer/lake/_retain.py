@@ -6,15 +6,18 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta, timezone
+from functools import cache
 from typing import Any
 
 from .._data import connect, quoted
 from .._errors import InvalidArgumentError, LakeError
+from .._format import counted
 from .._tables import _package
 from ._ask import Lake, limit, parquet_of
-from ._compact import compact
-from ._delta import KEPT_DAYS, delete, files_of, opened, replace
+from ._compact import compact, marks_of
+from ._delta import KEPT_DAYS, delete, explained, files_of, opened, replace
 from ._layout import INDEX, RAW, part_of
 from ._rows import OF_OPTIONS, SORTED_BY, TABLES
 from ._store import open_store
@@ -30,20 +33,21 @@ _TRIES = 100
 _COLUMNS = {"user": ("user",), "run": ("run", "run_id", "run_key"), "sample": ("sample",)}
 
 
-def keep(lake: str, names: tuple[str, ...], raw_days: int | None, table_days: int | None) -> int:
+def keep(lake: str, raw_days: int | None, table_days: int | None) -> int:
     """What `tracer lake compact` does last; how many raw objects are gone. What another commit has hindered is done by the next one."""
     for name in (*TABLES, *OF_OPTIONS):
         table = opened(lake, name)
         if table is None:
             continue
         if table_days is not None:
-            end = datetime.now(timezone.utc).date() - timedelta(days=table_days)
+            today = datetime.now(timezone.utc).date()
+            end = today - timedelta(days=min(table_days, today.toordinal() - 1))
             if any(day < end for day in _small(table, None)):
                 delete(table, f"date < '{end}'")
                 table = opened(lake, name)
         merge(lake, name)
         tidy(opened(lake, name))
-    return 0 if raw_days is None else keep_raw(lake, names, raw_days)
+    return 0 if raw_days is None else keep_raw(lake, raw_days)
 
 
 def merge(lake: str, name: str, now: float | None = None) -> int:
@@ -72,6 +76,7 @@ def _source_of(connection: Any, table: Any, day: str) -> str:
     return f"(SELECT {parquet_of(connection, pyarrow.schema(table.schema()), files_of(table, day))})"
 
 
+@explained()
 def tidy(table: Any, hours: int = KEPT_DAYS * 24) -> int:
     """Removes files that are replaced since so long, and those that killed compactions have left. How many."""
     how = {"retention_hours": hours, "enforce_retention_duration": hours >= KEPT_DAYS * 24, "full": True}
@@ -84,18 +89,20 @@ def tidy(table: Any, hours: int = KEPT_DAYS * 24) -> int:
     return len(gone)
 
 
-def keep_raw(lake: str, names: tuple[str, ...], days: int) -> int:
-    """Removes raw objects that arrived so long ago and are in all tables, as these say now. How many."""
+def keep_raw(lake: str, days: int) -> int:
+    """Removes raw objects that arrived so long ago and are in all tables that exist, as these say now. How many."""
     store, before = open_store(lake), time.time() - days * _DAY_S
-    tables = [opened(lake, name) for name in names]
+    tables = {name: opened(lake, name) for name in (*TABLES, *OF_OPTIONS)}
+    there = {name: table for name, table in tables.items() if table is not None}
+    taken = cache(lambda series: min(marks_of(there, "/".join(series)).values()))
     gone, stays = 0, False
     for key in store.list_older(RAW, before):
         part = part_of(key[len(RAW):])
-        if part is not None and all((table.transaction_version("/".join(part.series)) or 0) >= part.number for table in tables):
+        if part is not None and taken(part.series) >= part.number:
             store.delete(key)
             gone += 1
         else:
-            stays = True
+            stays |= part is None or part.kind == "tracer"
     for key in () if stays else store.list_older(INDEX, before):
         store.delete(key)
     return gone
@@ -104,16 +111,24 @@ def keep_raw(lake: str, names: tuple[str, ...], days: int) -> int:
 def forget(lake: str, what: str, name: str) -> tuple[dict[str, int], int]:
     """Removes the rows of a user, run or sample; what lies in raw is brought into tables before. Table -> rows, and how many raw
     objects are of the sessions that had them. Raises LakeError."""
-    compact(lake, tuple(each for each in OF_OPTIONS if opened(lake, each) is not None))
+    compact(lake)
+    asked = Lake(lake)
+    # Of other hosts, what the views join is as much of it; what that rests on goes last, so that it can be done again.
+    found = asked.sql(f"SELECT host_name, uid FROM users WHERE \"user\" = {quoted(name)}" if what == "user" else
+                      f"SELECT boot_id, task_key FROM tasks_last WHERE {_named(_COLUMNS[what], name)} AND task_key IS NOT NULL").fetchall()
     sessions: set[str] = set()
     rows: Counter[str] = Counter()
-    asked = Lake(lake)
-    for each in (*TABLES, *OF_OPTIONS):
+    for each in sorted((*TABLES, *OF_OPTIONS), key=("tasks", "submits").__contains__):
         table = opened(lake, each)
-        columns = [] if table is None else [column for column in _COLUMNS[what] if column in (field.name for field in table.schema().fields)]
+        there = [] if table is None else [field.name for field in table.schema().fields]
+        columns = [column for column in _COLUMNS[what] if column in there]
         if not columns:
             continue
-        true = " OR ".join(f'"{column}" = {quoted(name)}' for column in columns)
+        true = _named(columns, name)
+        if what == "user":
+            true += _of_pairs("host_name", f"coalesce({', '.join(uid for uid in ('owner_uid', 'uid') if uid in there)})", found, '"user" IS NULL AND ')
+        elif "task_key" in there:
+            true += _of_pairs("boot_id", "task_key", found)
         sessions |= {row[0] for row in asked.sql(f"SELECT DISTINCT session_id FROM {each} WHERE {true}").fetchall()}
         for _ in range(_TRIES):
             count = delete(opened(lake, each), true)
@@ -126,18 +141,31 @@ def forget(lake: str, what: str, name: str) -> tuple[dict[str, int], int]:
     return dict(rows), sum(part is not None and part.session in sessions for part in parts)
 
 
+def _named(columns: Iterable[str], name: str) -> str:
+    return "(" + " OR ".join(f'"{column}" = {quoted(name)}' for column in columns) + ")"
+
+
+def _of_pairs(first: str, second: str, pairs: Iterable[tuple[str, Any]], also: str = "") -> str:
+    grouped: dict[str, list[str]] = defaultdict(list)
+    for one, other in pairs:
+        grouped[one].append(quoted(other) if isinstance(other, str) else str(other))
+    return "".join(f" OR {also}{first} = {quoted(one)} AND {second} IN ({', '.join(others)})" for one, others in grouped.items())
+
+
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """`tracer lake forget`."""
     given = [(what, getattr(options, what)) for what in _COLUMNS if getattr(options, what) is not None]
     if len(given) != 1 or not given[0][1]:
         raise InvalidArgumentError("forget needs one of --user, --run and --sample", "name what to forget")
-    rows, raw = forget(options.lake, *given[0])
+    what, name = given[0]
+    rows, raw = forget(options.lake, what, name)
     until = datetime.now(timezone.utc) + timedelta(days=KEPT_DAYS)
-    lines = [f"{sum(rows.values())} rows are forgotten: " + ", ".join(f"{count} {name}" for name, count in rows.items() if count)]
-    if any(rows.values()):
-        lines.append(f"their bytes go from the tables with the first tracer lake compact after {until:%Y-%m-%d %H:%M} UTC")
-    lines.append(f"{raw} raw objects may have more of it: tracer lake compact --keep-raw DAYS removes them DAYS after they arrived" if raw
-                 else "no raw object has it")
+    if not any(rows.values()):
+        return f"no row has the {what} {name}: look how it is written: tracer lake sql LAKE 'SELECT DISTINCT \"{what}\" FROM tasks_last'\n", 1
+    lines = [f"{counted(sum(rows.values()), 'row is', 'rows are')} forgotten: " + ", ".join(f"{count} {name}" for name, count in rows.items() if count),
+             f"their bytes go from the tables with the first tracer lake compact after {until:%Y-%m-%d %H:%M} UTC",
+             f"{counted(raw, 'raw object')} may have more of it: tracer lake compact --keep-raw DAYS removes them DAYS after they arrived" if raw
+             else "no raw object has it"]
     return "".join(f"{line}\n" for line in lines), 0
 
 

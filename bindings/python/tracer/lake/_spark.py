@@ -19,10 +19,15 @@ _MACRO = re.compile(r"CREATE OR REPLACE MACRO (\w+)\(([\w, ]*)\) AS TABLE\s+(.*?
 def spark_sql(tables: Mapping[str, Any], views: Iterable[tuple[str, str]], macros: str) -> str:
     """What `spark-sql` takes: the tables by their log, so that it stays true."""
     lines = ["SET TIME ZONE 'UTC';"]
-    for name, table in tables.items():
+    for name, table in sorted(tables.items(), key=lambda each: each[0] != "users"):
         address = unquote(table.table_uri).rstrip("/").replace("`", "``")
         address = re.sub("^s3://", "s3a://", address)
-        lines.append(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM delta.`{address}`;")
+        uids = [field.name for field in table.schema().fields if field.name in ("owner_uid", "uid")]
+        text = f"SELECT * FROM delta.`{address}`"
+        if name != "users" and uids and "users" in tables:
+            text = (f"SELECT of_parts.* EXCEPT (user), coalesce(of_parts.user, said.user) AS user FROM ({text}) AS of_parts LEFT JOIN users AS said "
+                    f"ON of_parts.host_name = said.host_name AND coalesce({', '.join(f'of_parts.{uid}' for uid in uids)}) = said.uid")
+        lines.append(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {text};")
     for name, text in views:
         lines.append(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS\n{_translated(text).strip()};")
     for name, parameters, body in _MACRO.findall(macros):

@@ -1,20 +1,33 @@
 -- Macros of a lake: docs/lake.md, Ask. They stand on the tables and canonical views beside them. _spark.py makes functions of Spark
 -- of them: what both know is written so that both take it.
 
--- A run that several hosts saw is one row.
+-- A run that several hosts saw is one row. Of a host whose service knew no run, what counts are its tasks.
 CREATE OR REPLACE MACRO runs_over_time(of_pipeline) AS TABLE
+WITH seen AS (
+    SELECT coalesce(engine || '/' || run_id || '/' || coalesce("user", owner_uid::STRING, ''), boot_id || '/' || run_key,
+                    boot_id || '/' || pid || '/' || start_ns) AS one, *
+    FROM runs_last
+    WHERE pipeline = of_pipeline),
+elsewhere AS (
+    SELECT r.one, t.host_name, t.cpu_ns, CASE WHEN t.exit_code <> 0 OR t.exit_signal <> 0 THEN 1 ELSE 0 END AS failed
+    FROM (SELECT DISTINCT one, run_key, "user" FROM seen) AS r JOIN tasks_last AS t ON t.run_key = r.run_key AND t."user" = r."user"
+    WHERE NOT EXISTS (SELECT 1 FROM seen WHERE seen.one = r.one AND seen.boot_id = t.boot_id))
 SELECT min(run) AS run, min(run_id) AS run_id, min(engine) AS engine, min("user") AS "user",
        count(DISTINCT host_name) AS hosts, min(start_time) AS start_time, max(end_time) AS end_time,
        (epoch_us(max(end_time)) - epoch_us(min(start_time))) * 1000 AS wall_ns, sum(cpu_ns)::BIGINT AS cpu_ns,
        sum(tasks)::BIGINT AS tasks, sum(failed_tasks)::BIGINT AS failed_tasks,
-       bool_or(coalesce(exit_signal, 0) <> 0 OR exit_code <> 0) AS failed
-FROM runs_last
-WHERE pipeline = of_pipeline
-GROUP BY coalesce(engine || '/' || run_id || '/' || coalesce("user", owner_uid::STRING, ''), boot_id || '/' || run_key,
-                  boot_id || '/' || pid || '/' || start_ns)
+       bool_or(failed) AS failed
+FROM (SELECT one, run, run_id, engine, "user", host_name, start_time, end_time, cpu_ns, tasks, failed_tasks,
+             coalesce(exit_signal, 0) <> 0 OR exit_code <> 0 AS failed
+      FROM seen
+      UNION ALL
+      SELECT one, NULL, NULL, NULL, NULL, host_name, NULL, NULL, cpu_ns, 1, failed, NULL
+      FROM elsewhere)
+GROUP BY one
 ORDER BY start_time NULLS LAST, run NULLS LAST;
 
--- Classes of input: from a power of 4 up to the next; the first is less than 4 bytes.
+-- Classes of input: from a power of 4 up to the next; the first is less than 4 bytes. A process whose host did not know its step is of
+-- its task's.
 CREATE OR REPLACE MACRO usual(of_step, of_tool) AS TABLE
 SELECT CASE WHEN class > 0 THEN 1::BIGINT << class::INT ELSE class END AS input_from_bytes,
        CASE WHEN class < 62 THEN 4::BIGINT << class::INT END AS input_to_bytes,
@@ -26,7 +39,12 @@ SELECT CASE WHEN class > 0 THEN 1::BIGINT << class::INT ELSE class END AS input_
        percentile_disc(0.5) WITHIN GROUP (ORDER BY peak_rss_bytes)::BIGINT AS median_peak_rss_bytes,
        percentile_disc(0.95) WITHIN GROUP (ORDER BY peak_rss_bytes)::BIGINT AS p95_peak_rss_bytes
 FROM (SELECT ((length(bin(read_bytes)) - 1) // 2 * 2)::BIGINT AS class, wall_ns, cpu_ns, peak_rss_bytes
-      FROM processes WHERE step = of_step AND tool = of_tool)
+      FROM (SELECT read_bytes, wall_ns, cpu_ns, peak_rss_bytes
+            FROM processes WHERE step = of_step AND tool = of_tool
+            UNION ALL
+            SELECT p.read_bytes, p.wall_ns, p.cpu_ns, p.peak_rss_bytes
+            FROM processes AS p JOIN tasks_last AS t ON t.boot_id = p.boot_id AND t.task_key = p.task_key
+            WHERE p.step IS NULL AND p.tool = of_tool AND t.step = of_step))
 GROUP BY class
 ORDER BY class NULLS LAST;
 
@@ -46,14 +64,15 @@ SELECT work."user", hosts, coalesce(tasks, 0) AS tasks, processes, cpu_ns, read_
 FROM work LEFT JOIN done ON work."user" IS NOT DISTINCT FROM done."user"
 ORDER BY cpu_ns DESC NULLS LAST, work."user" NULLS LAST;
 
+-- A task inside of another has asked for nothing more: what it used is use of what the outermost one asked for.
 CREATE OR REPLACE MACRO waste_by_user(of_month) AS TABLE
 SELECT "user", count(*) AS tasks, count(*) FILTER (WHERE exit_code <> 0 OR exit_signal <> 0) AS failed_tasks,
        coalesce(sum(cpu_ns) FILTER (WHERE exit_code <> 0 OR exit_signal <> 0), 0)::BIGINT AS failed_cpu_ns,
-       sum(CASE WHEN requested_millicpus * wall_ns // 1000 < cpu_ns THEN 0 ELSE requested_millicpus * wall_ns // 1000 - cpu_ns END)::BIGINT
+       sum(CASE WHEN requested_millicpus * (wall_ns // 1000) < used_cpu_ns THEN 0 ELSE requested_millicpus * (wall_ns // 1000) - used_cpu_ns END)::BIGINT
            AS unused_cpu_ns,
-       sum(CASE WHEN requested_memory_bytes < peak_bytes THEN 0 ELSE (requested_memory_bytes - peak_bytes)::DOUBLE * wall_ns / 1e9 END)
+       sum(CASE WHEN requested_memory_bytes < used_bytes THEN 0 ELSE (requested_memory_bytes - used_bytes)::DOUBLE * wall_ns / 1e9 END)
            AS unused_memory_byte_s
-FROM tasks_last
+FROM tasks_used
 WHERE date >= (of_month || '-01')::DATE AND date < (of_month || '-01')::DATE + INTERVAL 1 MONTH
 GROUP BY "user"
 ORDER BY failed_cpu_ns + coalesce(unused_cpu_ns, 0) DESC, "user" NULLS LAST;
@@ -70,20 +89,20 @@ ORDER BY idle_share DESC NULLS LAST, host_name, boot_id;
 
 -- Of a minute and more, with less than a tenth of the CPU time that they asked for; where they did not say, of one CPU.
 CREATE OR REPLACE MACRO idle_tasks(from_time, to_time) AS TABLE
-SELECT "user", host_name, pipeline, run, step, task, task_key, end_time, wall_ns, cpu_ns, requested_millicpus,
-       cpu_ns / (coalesce(requested_millicpus, 1000) * (wall_ns / 1000)) AS cpu_share,
-       coalesce(requested_millicpus, 1000) * wall_ns // 1000 - cpu_ns AS idle_cpu_ns
-FROM tasks_last
+SELECT "user", host_name, pipeline, run, step, task, task_key, end_time, wall_ns, used_cpu_ns AS cpu_ns, requested_millicpus,
+       used_cpu_ns / (coalesce(requested_millicpus, 1000) * (wall_ns / 1000)) AS cpu_share,
+       coalesce(requested_millicpus, 1000) * (wall_ns // 1000) - used_cpu_ns AS idle_cpu_ns
+FROM tasks_used
 WHERE end_time >= from_time::TIMESTAMPTZ AND end_time < to_time::TIMESTAMPTZ AND wall_ns >= 60000000000
-      AND cpu_ns < coalesce(requested_millicpus, 1000) * (wall_ns // 10000)
+      AND used_cpu_ns < coalesce(requested_millicpus, 1000) * (wall_ns // 10000)
 ORDER BY idle_cpu_ns DESC;
 
--- The first week of a year has the 4th of January.
+-- A week is of the year that its Thursday is in.
 CREATE OR REPLACE MACRO failures(of_week) AS TABLE
 SELECT pipeline, step, list_extract(failures, 1).tool AS tool, exit_code, exit_signal, count(*) AS tasks, count(DISTINCT "user") AS users,
        count(DISTINCT host_name) AS hosts, sum(cpu_ns)::BIGINT AS cpu_ns, min(end_time) AS first_time, max(end_time) AS last_time
 FROM tasks_last
 WHERE (exit_code <> 0 OR exit_signal <> 0)
-      AND date_trunc('week', date)::DATE = date_trunc('week', make_date(left(of_week, 4)::INT, 1, 4))::DATE + 7 * (right(of_week, 2)::INT - 1)
+      AND year(date_trunc('week', date)::DATE + 3) || '-W' || lpad(weekofyear(date)::STRING, 2, '0') = of_week
 GROUP BY ALL
 ORDER BY tasks DESC, last_time;
