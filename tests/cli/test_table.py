@@ -89,10 +89,10 @@ class Table(support.TestCase):
         self.assertNotIn(hint, self.tracerd("run", "--by", "sample", "--sample", "S1", "--", "true").stderr)
 
     def test_where_rows_do_not_add_up_a_line_says_why(self):
-        texts = {by: self.tracerd("run", "--by", by, "--", "sh", "-c", "true; exec /bin/true").stderr for by in ("run", "task", "tool")}
+        texts = {by: self.tracerd("run", "--by", by, "--", "sh", "-c", "true; exec /bin/true").stderr for by in ("process", "task", "tool")}
         self.assertIn("\nin no row, as part of no task: 1 of 1 processes (--by tool has them)\n", texts["task"])
         self.assertIn("\nrows add up to 2 processes, not 1: one that executed several programs counts in each\n", texts["tool"])
-        self.assertNotRegex(texts["run"], "part of no|add up to")
+        self.assertNotRegex(texts["process"], "part of no|add up to")
         many = self.tracerd("run", "--by", "process", "--", "sh", "-c", "for i in $(seq 40); do /bin/true; done").stderr
         self.assertRegex(many, r"\n… \d+ more processes with less CPU each: CPU \d+ .s\n")
 
