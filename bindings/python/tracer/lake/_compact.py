@@ -55,8 +55,8 @@ def compact(lake: str, more: tuple[str, ...] = ()) -> Compaction:
 
     Any number of them may run at once, and each may be killed at any time."""
     store, done = open_store(lake), Compaction()
-    names = (*TABLES, *(name for name in OF_OPTIONS if name in more or opened(lake, name) is not None))
     users = users_of(store, done.problems)
+    names = (*TABLES, *(name for name in OF_OPTIONS if name in more or opened(lake, name) is not None))
     _write_users(lake, users)
     series = _series_of(store, done.problems)
     refusals = 0
