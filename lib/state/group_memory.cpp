@@ -21,6 +21,7 @@ void GroupMemory::ended(const ProgramAccount& program, bool peak_matters) {
   largest_bytes_ = std::max(largest_bytes_, at_least.value_or(0));
   if (at_most && program.start_ns && program.end_ns) {
     own_peaks_.add(*program.start_ns, *program.end_ns, *at_most);
+    ++ended_;
   } else if (peak_matters) {
     ++unknown_peaks_;
   }
@@ -42,6 +43,7 @@ void GroupMemory::add(const GroupMemory& others) {
   unknown_peaks_ += others.unknown_peaks_;
   worked_bytes_ = std::max(worked_bytes_, others.worked_bytes_);
   own_peaks_.add(others.own_peaks_);
+  ended_ += others.ended_;
 }
 
 PeakBounds GroupMemory::peak() const {
@@ -56,9 +58,10 @@ PeakBounds GroupMemory::peak() const {
       own_peaks_.most_bytes() +
       std::min(worked_bytes_, std::numeric_limits<std::uint64_t>::max() - own_peaks_.most_bytes());
   if (unknown_peaks_ != 0 || most_bytes == 0) return peak;
-  peak.at_most_bytes = most_bytes;
-  // A snapshot may see some pages twice that programs have in common, and its counters lag by some pages.
-  peak.at_least_bytes = std::min(peak.at_least_bytes, most_bytes);
+  // The counters of a snapshot lag by some pages.
+  if (ended_ == 1 && worked_bytes_ == 0) peak.at_least_bytes = std::min(peak.at_least_bytes, most_bytes);
+  // Rounds of snapshots may see some pages twice that programs have in common: libraries.
+  peak.at_most_bytes = std::max(most_bytes, peak.at_least_bytes);
   return peak;
 }
 

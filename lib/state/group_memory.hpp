@@ -57,6 +57,7 @@ class GroupMemory {
   std::uint64_t largest_bytes_ = 0;
   std::uint64_t unknown_peaks_ = 0;
   std::uint64_t worked_bytes_ = 0;  ///< The most of those that have worked().
+  std::uint64_t ended_ = 0;         ///< Of own_peaks_.
   HeldAtOnce own_peaks_;
 };
 

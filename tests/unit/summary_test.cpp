@@ -172,9 +172,12 @@ TEST_CASE("steps span from first start to last end, in order of their start") {
 TEST_CASE("tasks of one step are rows of their own, each with its own sums and peak") {
   Summary summary;
   for (const auto& [of, start_ns] : {std::pair{"s2", 50u}, {"s1", 100u}}) {
-    ProcessExit exit =
-        (*(exit_of({.step = "align", .start_ns = start_ns, .end_ns = start_ns + 10, .cpu_ns = start_ns, .peak = 1000 * start_ns}))
-              .get_if<ProcessExit>());
+    ProcessExit exit = (*(exit_of({.step = "align",
+                                   .start_ns = start_ns,
+                                   .end_ns = start_ns + 10,
+                                   .cpu_ns = start_ns,
+                                   .peak = 1000 * start_ns}))
+                             .get_if<ProcessExit>());
     exit.process = build::process({.context = {.step = "align", .sample = of}});
     Ledger& ledger = exit.program.account.ledger.emplace();
     ledger.wall_ns = ledger.disk_ns = start_ns;

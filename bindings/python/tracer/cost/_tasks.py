@@ -60,7 +60,7 @@ def create(connection: Any, timezone: str | None = None) -> None:
 def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
     """The number of tasks, each once. A folder stands for the recordings in it; the files of one are those of the source that is
     its first one."""
-    from ..lake._as_recordings import has_tables
+    from ..lake.shared import has_tables
 
     seen: set[str] = set()
     recorded: dict[str, list[str]] = {}
@@ -212,7 +212,7 @@ def _read_rows(connection: Any, files: list[str]) -> None:
 
 
 def _end_of_tables(connection: Any, lake: str) -> str:
-    from ..lake._as_recordings import opened_lake
+    from ..lake.shared import opened_lake
 
     with opened_lake(connection, lake, "tasks"):
         last = connection.execute("SELECT max(time_ns) // 1000000000 FROM recorded_tasks").fetchone()[0]
@@ -232,7 +232,7 @@ def opened_sources(connection: Any, *names: str) -> Iterator[tuple[str, Source |
 
 @contextmanager
 def _opened(connection: Any, files: list[str], *names: str) -> Iterator[Source | None]:
-    from ..lake._as_recordings import has_tables, opened_lake
+    from ..lake.shared import has_tables, opened_lake
 
     if has_tables(files[0]):
         with opened_lake(connection, files[0], *names):

@@ -106,7 +106,7 @@ def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequen
         recorded = Recorded(connection)
         for number, path in enumerate([os.fspath(each) for each in recordings]):
             if "://" in path:
-                from ..lake._fetch import fetch_recent
+                from ..lake.shared import fetch_recent
 
                 os.mkdir(fetched := os.path.join(folder, str(number)))
                 fetch_recent(path, fetched)

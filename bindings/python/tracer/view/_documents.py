@@ -18,7 +18,7 @@ from .. import _core
 from .._errors import InvalidArgumentError, ServiceError
 from .._recording import Recording, past, read
 from .._report import Report
-from ..lake._layout import is_lake
+from ..lake.shared import is_lake
 from ._asked import Asked
 from ._model import Index, Service, View
 from ._runs import RUN_FIELDS

@@ -11,9 +11,7 @@ from typing import Any
 
 from .._errors import LakeError
 from .._recording import read
-from ..lake._fetch import fetch
-from ..lake._listed import host_months, lake_at, listed_runs
-from ..lake._over_hosts import LakeRun
+from ..lake.shared import LakeRun, fetch, host_months, lake_at, listed_runs
 from ._asked import Asked
 from ._documents import Shown
 from ._runs import MOST_RUNS
