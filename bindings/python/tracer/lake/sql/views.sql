@@ -42,9 +42,9 @@ FROM (SELECT ((length(bin(read_bytes)) - 1) // 2 * 2)::BIGINT AS class, wall_ns,
       FROM (SELECT read_bytes, wall_ns, cpu_ns, peak_rss_bytes
             FROM processes WHERE step = of_step AND tool = of_tool
             UNION ALL
-            SELECT read_bytes, wall_ns, cpu_ns, peak_rss_bytes
-            FROM processes
-            WHERE step IS NULL AND tool = of_tool AND (boot_id, task_key) IN (SELECT boot_id, task_key FROM tasks_last WHERE step = of_step)))
+            SELECT p.read_bytes, p.wall_ns, p.cpu_ns, p.peak_rss_bytes
+            FROM processes AS p JOIN tasks_last AS t ON t.boot_id = p.boot_id AND t.task_key = p.task_key
+            WHERE p.step IS NULL AND p.tool = of_tool AND t.step = of_step))
 GROUP BY class
 ORDER BY class NULLS LAST;
 
