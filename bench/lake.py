@@ -70,6 +70,7 @@ def step_nothing() -> dict:
 def step_compact(lake: str) -> dict:
     from tracer.lake._compact import compact
 
+    step_nothing()
     begin = time.process_time()
     done = compact(lake)
     return {"parts": done.parts, "rows": done.rows, "cpu": time.process_time() - begin}

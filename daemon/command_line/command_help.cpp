@@ -37,7 +37,7 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "lineage" ? "[--json | --dot] [FILE ...]"
                         : name == "runs"    ? "[--json]"
                         : name == "serve"   ? "[--config FILE] [--check] [--foreground] [--socket PATH]"
-                        : name == "status"  ? "[--json] [--socket PATH]"
+                        : name == "status"  ? "[--json | --prometheus] [--socket PATH]"
                         : name == "task"    ? "[--sample NAME] [--step NAME] [--name NAME] [--] COMMAND [ARGUMENT ...]"
                                             : "";
     return fmt::format("usage: tracerd {}{}{}\n", name, *words == '\0' ? "" : " ", words);
@@ -341,6 +341,9 @@ std::unique_ptr<CLI::App> make_app() {
   serve.footer(kServeFooter);
   CLI::App& status = *app->add_subcommand("status", kStatusDescription);
   add_flag(status, "--json", "Print one JSON object: docs/protocol.md describes it");
+  add_flag(status, "--prometheus",
+           "As root: what pipelines have used since the service began, as text for Prometheus: docs/service.md "
+           "describes it");
   add(status, "--socket", "PATH", "The service's socket (default: TRACER_SOCKET, or /run/tracer/tracer.sock)");
   CLI::App& check = *app->add_subcommand("check", kCheckDescription);
   add_flag(check, "--json", "Print one JSON object");

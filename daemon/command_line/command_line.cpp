@@ -276,6 +276,9 @@ Options options_of(const CLI::App& app, Options::Command command) {
   if (options.prune && options.delete_history)
     wrong("--prune and --delete exclude each other", app.get_name(), ErrorCode::kContradiction);
   options.input_bytes = input_bytes_of(app);
+  options.as_prometheus = has_flag(app, "--prometheus");
+  if (options.as_json && options.as_prometheus)
+    wrong("--json and --prometheus exclude each other", app.get_name(), ErrorCode::kContradiction);
   if (options.as_json && options.as_dot)
     wrong("--json and --dot exclude each other", app.get_name(), ErrorCode::kContradiction);
   if ((options.as_json || options.as_page) && options.by)

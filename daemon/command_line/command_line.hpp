@@ -76,6 +76,7 @@ struct Options {
   std::optional<std::string> report;     ///< A file, written at the end: JSON or a page.
   std::optional<std::string> rules;      ///< Of check: a file of rules for engines.
   bool as_json = false;                  ///< Of check, report, why, log, files, lineage, runs, history and compare.
+  bool as_prometheus = false;            ///< Of status.
   bool as_page = false;                  ///< Of report.
   bool follow = false;                   ///< Of log.
   bool as_dot = false;                   ///< Of lineage.

@@ -24,6 +24,8 @@
 #include "process/own_memory.hpp"
 #include "process/privileges.hpp"
 #include "report/json/document.hpp"
+#include "report/report_sums.hpp"
+#include "show/findings_text.hpp"
 #include "show/page.hpp"
 #include "show/printable.hpp"
 #include "show/report_text.hpp"
@@ -381,16 +383,12 @@ void Capture::finish(const std::string& title, Signals& signals) {
   tracer::Report report = tracer::make_report(summary(), figures);
   text += set_price(report, price_);
   // What tracerd does besides the session is a cost of tracing, too: the live line, signals that others send it.
-  const auto cpu_ns = static_cast<std::uint64_t>((own_cpu_time() - started_cpu_).count());
-  if (cpu_ns > report.cost.own.cpu_ns) {
-    report.cost.own.cpu_ns = cpu_ns;
-    if (report.cost.cpu_share)
-      report.cost.cpu_share = static_cast<double>(cpu_ns) / static_cast<double>(elapsed.count());
-  }
+  report.cost.cpu_ns = static_cast<std::uint64_t>(own_cpu_time().count());
+  tracer::internal::set_cpu_share(report.cost, figures.elapsed_ns);
   if (report_) text += write_report(report_document(title, report));
   if (service_gone_ns_)
-    text += fmt::format("tracerd: the service ended: nothing that ran after the first {} was seen\n",
-                        tracer::internal::format_duration(*service_gone_ns_ - std::min(*service_gone_ns_, first_ns_)));
+    text += fmt::format("tracerd: the service ended: what ran after its last event ({}) was not seen\n",
+                        tracer::internal::moment_of(*service_gone_ns_, first_ns_));
   text += colored(STDERR_FILENO, format_report(title, report, by_, terminal_columns(STDERR_FILENO)));
   write_messages(text, [&signals] { return !signals.end_is_asked_for(); });
 }

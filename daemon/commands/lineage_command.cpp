@@ -11,7 +11,7 @@
 #include "files/recordings.hpp"
 #include "process/privileges.hpp"
 #include "report/lineage.hpp"
-#include "report/run_folder.hpp"
+#include "report/sums/run_folder.hpp"
 #include "show/lineage_text.hpp"
 #include "show/screen.hpp"
 

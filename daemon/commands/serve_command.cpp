@@ -257,8 +257,8 @@ int serve_command(const Options& options) {
   server.listen(std::move(sockets.everybodys), false);
   if (sockets.admin) server.listen(std::move(sockets.admin), true);
   manager.tell("READY=1\nSTATUS=tracing");
-  if (::isatty(STDERR_FILENO) != 0)
-    say("tracerd: serving on {}; press Ctrl-C to stop\n", tracer::internal::printable(config.socket.string()));
+  say("tracerd: serving on {}{}\n", tracer::internal::printable(config.socket.string()),
+      ::isatty(STDERR_FILENO) != 0 ? "; press Ctrl-C to stop" : "");
   const int ended_by = serve_until_the_end(server, *session, recordings, signals, manager);
   manager.tell("STOPPING=1");
   if (keeping && ended_by == SIGTERM) {

@@ -11,6 +11,7 @@
 
 #include "base/quantities.hpp"
 #include "commands/commands.hpp"
+#include "commands/prometheus_text.hpp"
 #include "protocol/messages.hpp"
 #include "show/printable.hpp"
 #include "source/client/connection.hpp"
@@ -123,9 +124,10 @@ std::string text_of(const json& status) {
   return recordings.is_object() ? text + text_of_recordings(recordings) : text;
 }
 
-std::string text_of(const std::string& status, const std::filesystem::path& socket) {
+template <class F>
+std::string read_as(const std::filesystem::path& socket, const F& text) {
   try {
-    return text_of(json::parse(status));
+    return text();
   } catch (const json::exception&) {
     throw tracer::Error({tracer::ErrorCode::kServiceRefused,
                          0,
@@ -135,6 +137,17 @@ std::string text_of(const std::string& status, const std::filesystem::path& sock
   }
 }
 
+std::string usage_from(tracer::internal::ServiceConnection& service) try {
+  return tracer::internal::usage_from(service.ask(tracer::internal::UsageRequest{})).usage;
+} catch (const tracer::Error& error) {
+  if (!tracer::internal::is_unknown_request(error)) throw;
+  throw tracer::Error({tracer::ErrorCode::kServiceRefused,
+                       0,
+                       "this service is of an earlier version, which counts nothing for Prometheus",
+                       "upgrade tracerd, and restart it",
+                       {}});
+}
+
 }  // namespace
 
 int status_command(const Options& options) {
@@ -142,7 +155,15 @@ int status_command(const Options& options) {
       options.socket ? std::filesystem::path(*options.socket) : tracer::service_socket_to_try();
   tracer::internal::ServiceConnection service(socket);
   const std::string status = tracer::internal::status_from(service.ask(tracer::internal::StatusRequest{})).status;
-  fmt::print("{}", options.as_json ? status + '\n' : text_of(status, socket));
+  if (options.as_json) {
+    fmt::print("{}\n", status);
+  } else {
+    const std::string usage = options.as_prometheus ? usage_from(service) : std::string();
+    fmt::print("{}", read_as(socket, [&] {
+                 const json all = json::parse(status);
+                 return options.as_prometheus ? prometheus_text(all, json::parse(usage)) : text_of(all);
+               }));
+  }
   return 0;
 }
 

@@ -2,13 +2,16 @@
 #include <unistd.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include <tracer/event.hpp>
 #include <tracer/recording.hpp>
 
+#include "command_line/nearest_name.hpp"
 #include "commands/commands.hpp"
 #include "files/asked_words.hpp"
 #include "files/recordings.hpp"
@@ -30,10 +33,16 @@ using tracer::internal::Subjects;
 constexpr int kUnknownSubject = 1;
 constexpr int kAmbiguousSubject = 2;
 constexpr std::size_t kMostAskedWidth = 80;
+constexpr std::size_t kMostTools = 50;
 
-void add_all(Subjects& subjects, tracer::RecordingReader& reader) {
+/// `tools`: names, as they are printed.
+void add_all(Subjects& subjects, std::set<std::string>& tools, tracer::RecordingReader& reader) {
   tracer::internal::RecordedEvents events(reader);
-  while (const auto event = events.next()) subjects.add(*event);
+  while (const auto event = events.next()) {
+    subjects.add(*event);
+    if (const auto* exit = event->get_if<tracer::ProcessExit>(); exit != nullptr && tools.size() < kMostTools)
+      tools.insert(tracer::internal::printable(exit->tool(), kMostAskedWidth));
+  }
   subjects.finish(reader.damage());
 }
 
@@ -56,10 +65,15 @@ int refuse_several(const std::vector<Subject>& found, const std::string& asked) 
   return kAmbiguousSubject;
 }
 
-int refuse_unknown(const std::vector<Subject>& all, const std::string& asked) {
-  say("tracerd: the recording has no task, run, process or tool '{}'\n",
-      tracer::internal::printable(asked, kMostAskedWidth));
+int refuse_unknown(const std::vector<Subject>& all, const std::set<std::string>& tools, const std::string& asked) {
+  std::vector<std::string> names(tools.begin(), tools.end());
+  for (const std::string& tool : tools) names.push_back(tool.substr(0, tool.find(' ')));
+  for (const Subject& each : all)
+    names.push_back(tracer::internal::printable(name_of_scope(*each.scope), kMostAskedWidth));
+  say("tracerd: the recording has no task, run, process or tool '{}'{}\n",
+      tracer::internal::printable(asked, kMostAskedWidth), did_you_mean(asked, names));
   if (!all.empty()) say("it has:\n{}", list_of_subjects(all));
+  if (!tools.empty()) say("tools: {}\n", fmt::join(tools, ", "));
   return kUnknownSubject;
 }
 
@@ -71,10 +85,11 @@ int why_command(const Options& options) {
   become_reader();
   const std::string asked = words.asked.value_or("");
   std::vector<std::unique_ptr<Subjects>> all;
+  std::set<std::string> tools;
   std::string text;
   for (tracer::RecordingReader& reader : readers) {
     const Subjects& subjects = *all.emplace_back(std::make_unique<Subjects>(asked));
-    add_all(*all.back(), reader);
+    add_all(*all.back(), tools, reader);
     report_damage({&reader, 1});
     if (subjects.left_out() != 0)
       say("tracerd: only the first {} runs and tasks were looked at\n", Subjects::kMostScopes);
@@ -99,7 +114,7 @@ int why_command(const Options& options) {
     std::vector<Subject> there;
     for (const auto& subjects : all)
       for (const Subject& each : all_of(*subjects)) there.push_back(each);
-    return refuse_unknown(there, asked);
+    return refuse_unknown(there, tools, asked);
   }
   write_text(STDOUT_FILENO, options.as_json ? text : colored(STDOUT_FILENO, text), "standard output",
              [] { return true; });

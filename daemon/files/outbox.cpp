@@ -77,6 +77,21 @@ std::string as_name(std::string name) {
   return name.empty() ? "-" : name;
 }
 
+/// Gives it its name, in place of the hidden one. What has that name stays: EEXIST, if it is another.
+int show(int folder, const std::string& hidden) {
+  struct stat own {};
+  struct stat other {};
+  const char* const name = hidden.c_str() + 1;
+  if (::linkat(folder, hidden.c_str(), folder, name, 0) != 0) {
+    const int failed = errno;
+    if (failed != EEXIST || ::fstatat(folder, hidden.c_str(), &own, AT_SYMLINK_NOFOLLOW) != 0 ||
+        ::fstatat(folder, name, &other, AT_SYMLINK_NOFOLLOW) != 0 || own.st_ino != other.st_ino)
+      return failed;
+  }
+  ::unlinkat(folder, hidden.c_str(), 0);
+  return 0;
+}
+
 /// What the gap before says; null: there is none, or somebody else has put it there.
 nlohmann::json read_gap(int folder, const std::string& name) {
   const UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -146,6 +161,7 @@ void Outbox::count(int error_number) {
   if (error_number != 0) ++counts_.failures;
 }
 
+/// Whatever ends this process, a part is unsealed, has its hidden name, which take_up() finishes, or both of its names.
 int Outbox::seal_one(int folder, const std::string& file) {
   const UniqueFd fd(::openat(folder, file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
@@ -157,16 +173,20 @@ int Outbox::seal_one(int folder, const std::string& file) {
   if (::fsync(fd.get()) != 0 || ::fstat(into.get(), &above) != 0) return errno;
   const gid_t group = options_.group.value_or(above.st_gid);
   if (status.st_gid != group && ::fchown(fd.get(), static_cast<uid_t>(-1), group) != 0) return errno;
-  if (::fchmod(fd.get(), kSealed) != 0) return errno;
-  if (::linkat(folder, file.c_str(), into.get(), part->name(part->number, "tracer").c_str(), 0) == 0) {
+  const std::string name = part->name(part->number, "tracer");
+  const std::string hidden = '.' + name;
+  ::unlinkat(into.get(), hidden.c_str(), 0);
+  if (::linkat(folder, file.c_str(), into.get(), hidden.c_str(), 0) != 0) return errno;
+  int failed = ::fsync(into.get()) != 0 || ::fchmod(fd.get(), kSealed) != 0 ? errno : 0;
+  if (failed == 0) failed = show(into.get(), hidden);
+  if (failed == 0) {
     if (at_most_bytes_) *at_most_bytes_ += static_cast<std::uint64_t>(status.st_size);
-  } else if (errno != EEXIST) {
-    const int failed = errno;
-    // So that it is tried again.
-    ::fchmod(fd.get(), kUnsealed);
-    return failed;
+    return ::fsync(into.get()) == 0 ? 0 : errno;
   }
-  return ::fsync(into.get()) == 0 ? 0 : errno;
+  // So that it is tried again.
+  ::fchmod(fd.get(), kUnsealed);
+  ::unlinkat(into.get(), hidden.c_str(), 0);
+  return failed;
 }
 
 void Outbox::seal(int folder, const std::string& name, bool newest) {
@@ -177,8 +197,7 @@ void Outbox::seal(int folder, const std::string& name, bool newest) {
   while (::fstatat(folder, file(end).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) ++end;
   int failed = 0;
   while (end-- > (newest ? 0u : 1u)) {
-    if (end != 0 && ::fstatat(folder, file(end).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        (status.st_mode & 0777) == kSealed)
+    if (::fstatat(folder, file(end).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && (status.st_mode & 0777) == kSealed)
       continue;
     if (const int error_number = seal_one(folder, file(end)); error_number != 0) failed = error_number;
   }
@@ -191,8 +210,8 @@ void Outbox::take_up(const std::string& folder, const std::string& name) {
   if (!exists()) return;
   walk(options_.folder, [](int in, const std::string&, const std::string& left) {
     if (left.front() != '.') return;
-    // A part that was to be removed is there again, and a gap is written anew.
-    if (left.ends_with(".tracer")) ::renameat(in, left.c_str(), in, left.c_str() + 1);
+    // A part that was being sealed or removed is there, and a gap is written anew.
+    if (left.ends_with(".tracer")) show(in, left);
     if (left.ends_with(".gap")) ::unlinkat(in, left.c_str(), 0);
   });
   const UniqueFd all(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -211,11 +230,21 @@ void Outbox::forget(int folder, const std::string& file) {
   note_lost();
 }
 
-/// Those that fail, such as on a full disk, are noted later.
+/// Those that fail, such as on a full disk, are noted later. Until then a part keeps its hidden name, unless the disk
+/// has room once it is gone.
 void Outbox::note_lost() {
   std::erase_if(lost_, [this](const Lost& lost) {
+    const std::string hidden = '.' + lost.part.name(lost.part.number, "tracer");
     UniqueFd folder;
-    return open_folder_of(lost.part, folder) == 0 && note_gap(folder.get(), lost.part, lost.cause);
+    if (open_folder_of(lost.part, folder) != 0) return false;
+    bool noted = note_gap(folder.get(), lost.part, lost.cause);
+    struct stat status {};
+    if (!noted && ::fstatat(folder.get(), hidden.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_nlink == 1) {
+      ::unlinkat(folder.get(), hidden.c_str(), 0);
+      noted = note_gap(folder.get(), lost.part, lost.cause);
+    }
+    if (noted) ::unlinkat(folder.get(), hidden.c_str(), 0);
+    return noted;
   });
 }
 
@@ -283,10 +312,12 @@ void Outbox::keep_bound() {
       folder = open_below(folder ? folder.get() : top.get(), oldest->path.substr(at, end - at).c_str());
     const std::string hidden = '.' + oldest->name;
     if (!folder || ::renameat(folder.get(), oldest->name.c_str(), folder.get(), hidden.c_str()) != 0) continue;
-    const auto part = part_of(folder.get(), hidden);
-    const bool noted = part && note_gap(folder.get(), *part, "outbox_full");
-    ::unlinkat(folder.get(), hidden.c_str(), 0);
-    if (part && !noted) lost_.push_back({*part, "outbox_full"});
+    // It stays until its gap is noted.
+    if (const auto part = part_of(folder.get(), hidden)) {
+      lost_.push_back({*part, "outbox_full"});
+    } else {
+      ::unlinkat(folder.get(), hidden.c_str(), 0);
+    }
     ++counts_.removed;
   }
   at_most_bytes_ = bytes;

@@ -17,6 +17,7 @@
 #include "base/json_text.hpp"
 #include "serve/past_files.hpp"
 #include "show/printable.hpp"
+#include "stream/recording_tail.hpp"
 #include "terminal/say.hpp"
 
 namespace tracerd {
@@ -206,10 +207,9 @@ void ServeRecordings::keep_bounds(steady_clock::time_point now) {
                                           [](const auto& one, const auto& other) { return one.second < other.second; });
     const uid_t owner = largest->first;
     std::vector<PastFile>& of_owner = files[owner];
-    const bool is_written = series_.contains(owner);
     // The one that is written to goes when it is an older one.
-    if (of_owner.size() == 1 && is_written) return begin_anew({owner});
-    if (of_owner.empty() || !rotation_->remove_oldest(place_of(owner), !is_written)) return;
+    if (of_owner.size() == 1 && series_.contains(owner)) return begin_anew({owner});
+    if (of_owner.empty() || !rotation_->remove_oldest(place_of(owner), !keeps_newest(owner))) return;
     all -= of_owner.back().disk_bytes;
     largest->second -= of_owner.back().disk_bytes;
     of_owner.pop_back();
@@ -221,8 +221,15 @@ void ServeRecordings::remove_old(uid_t owner, std::int64_t oldest_ns, steady_clo
   if (age_ns <= std::chrono::nanoseconds(options_.max_age).count()) {
     idle_since_.erase(owner);
   } else if (now - idle_since_.try_emplace(owner, now).first->second >= kLongestWrongClock) {
-    rotation_->remove_oldest(place_of(owner), true);
+    rotation_->remove_oldest(place_of(owner), !keeps_newest(owner));
   }
+}
+
+/// It is written to, or the next one for the outbox gets its number by it.
+bool ServeRecordings::keeps_newest(uid_t owner) const {
+  const auto file = options_.folder / std::to_string(owner) / tracer::internal::kNameOfPast;
+  return series_.contains(owner) || (!options_.outbox.folder.empty() &&
+                                     tracer::internal::last_place(file, session_->host().session_id).number != 0);
 }
 
 std::string ServeRecordings::status() const {

@@ -53,6 +53,7 @@ class ServeRecordings {
   std::size_t place_of(uid_t owner);
   void begin_anew(const std::set<Owner>& wanted);
   void keep_bounds(std::chrono::steady_clock::time_point now);
+  bool keeps_newest(uid_t owner) const;
   /// Of owners of whom nothing is recorded now.
   void remove_old(uid_t owner, std::int64_t oldest_ns, std::chrono::steady_clock::time_point now);
   std::optional<std::string> outbox_problem() const;

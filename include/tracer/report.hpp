@@ -154,11 +154,15 @@ struct Completeness {
   std::map<std::string, std::uint64_t> handed_over;  ///< Calls by daemon, as in Summary.
 };
 
-/// The cost of the tracing.
+/// The cost of the tracing: of that which is known of OwnCost. A copy of one run knows nothing.
 struct ReportCost {
-  OwnCost own;
-  std::optional<double> cpu_share;                 ///< The share of one CPU. Absent: the session's duration is unknown.
-  std::optional<std::uint64_t> start_cpu_ns = {};  ///< CPU time until the session had started; not in `own`.
+  std::optional<std::uint64_t> cpu_ns = {};
+  std::optional<std::uint64_t> snapshots_cpu_ns = {};
+  std::optional<std::uint64_t> kernel_ns = {};
+  std::optional<std::uint64_t> memory_bytes = {};
+  std::optional<std::uint64_t> kernel_memory_bytes = {};
+  std::optional<std::uint64_t> start_cpu_ns = {};  ///< The part of cpu_ns until the session had started.
+  std::optional<double> cpu_share = {};  ///< Since then, of one CPU. Absent: the session's duration is unknown.
 };
 
 /// What an hour of a machine costs, in USD: a report with one has a cost of what its tasks did not use, an estimate.
@@ -192,8 +196,9 @@ struct Report {
   std::vector<CriticalPath> critical_paths;  ///< As in Summary.
   std::vector<Pipeline> pipelines;
   std::vector<CgroupMemory> cgroups;
-  std::vector<BusyFile> files;  ///< As in Summary, like the next four.
+  std::vector<BusyFile> files;  ///< As in Summary, like the next five.
   std::vector<BusyFileSystem> file_systems;
+  std::string folder;
   std::vector<BusyPeer> peers;
   std::vector<BusyDevice> devices;
   std::vector<BusyGpu> gpus;

@@ -259,7 +259,8 @@ class TRACER_EXPORT Summary {
   Summary(Summary&&) noexcept;
   Summary& operator=(Summary&&) noexcept;
 
-  void add(const Event& event);
+  /// Returns it as it counts: what lived before the session does so from when it was attached.
+  Event add(const Event& event);
 
   std::vector<SummaryRow> by_tool() const;    ///< Most CPU first.
   std::vector<SummaryRow> by_step() const;    ///< In order of their first start; empty if nothing has a step.
@@ -286,6 +287,8 @@ class TRACER_EXPORT Summary {
   std::vector<CgroupMemory> cgroups() const;  ///< Those with the highest peak first.
   std::vector<BusyFile> files() const;        ///< At most kMostBusy; those with most bytes first, as the next three.
   std::vector<BusyFileSystem> file_systems() const;
+  /// That all runs began in, or the nearest one above. Without a '/' at its end. Empty: not known, or the root.
+  std::string folder() const;
   std::vector<BusyPeer> peers() const;  ///< Failed ones behind.
   std::vector<BusyDevice> devices() const;
   std::vector<BusyGpu> gpus() const;  ///< At most kMostBusy; those used for longest first.

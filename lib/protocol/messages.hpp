@@ -139,6 +139,10 @@ struct RecordingsRequest {
   std::optional<std::uint64_t> since_ns = {};  ///< Those that were written then or later, by Unix time. Absent: all.
 };
 
+struct UsageRequest {
+  static constexpr std::string_view kName = "usage";
+};
+
 struct FlushRequest {
   static constexpr std::string_view kName = "flush";
   std::optional<std::uint64_t> stream = {};  ///< A filtered one, whose numbers are wanted.
@@ -157,7 +161,7 @@ struct SubscribeRequest {
 using Request = std::variant<HelloRequest, AnnounceRequest, SubmitRequest, WithdrawRequest, AttachRequest, LabelRequest,
                              EndLabelRequest, ResumeLabelRequest, UnlabelRequest, OwnWorkRequest, TotalsRequest,
                              StatisticsRequest, StatusRequest, SnapshotRequest, StateRequest, FindingsRequest,
-                             HistoryRequest, RecordingsRequest, FlushRequest, SubscribeRequest>;
+                             HistoryRequest, RecordingsRequest, UsageRequest, FlushRequest, SubscribeRequest>;
 
 /// One line with its end.
 std::string to_line(const Request& request);
@@ -209,6 +213,10 @@ struct StateReply {
   std::string state = "{}";
 };
 
+struct UsageReply {
+  std::string usage = "{}";
+};
+
 struct HistoryReply {
   std::string history = "{}";
 };
@@ -256,6 +264,7 @@ std::string to_line(const SnapshotReply& reply);
 std::string to_line(const FindingsReply& reply);
 std::string to_line(const StatusReply& reply);
 std::string to_line(const StateReply& reply);
+std::string to_line(const UsageReply& reply);
 std::string to_line(const HistoryReply& reply);
 std::string to_line(const RecordingsReply& reply);
 std::string to_line(const FlushReply& reply);
@@ -276,6 +285,7 @@ SnapshotReply snapshot_from(std::string_view line);
 FindingsReply findings_from(std::string_view line);
 StatusReply status_from(std::string_view line);
 StateReply state_from(std::string_view line);
+UsageReply usage_from(std::string_view line);
 HistoryReply history_from(std::string_view line);
 RecordingsReply recordings_from(std::string_view line);
 FlushReply flush_from(std::string_view line);

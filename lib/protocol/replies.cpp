@@ -288,10 +288,12 @@ FindingsReply findings_from(std::string_view line) {
 }
 
 std::string to_line(const StatusReply& reply) { return line_with("status", reply.status); }
+std::string to_line(const UsageReply& reply) { return line_with("usage", reply.usage); }
 std::string to_line(const HistoryReply& reply) { return line_with("history", reply.history); }
 std::string to_line(const StateReply& reply) { return line_with("state", reply.state); }
 StatusReply status_from(std::string_view line) { return {member(accepted(line), "status").dump()}; }
 StateReply state_from(std::string_view line) { return {member(accepted(line), "state").dump()}; }
+UsageReply usage_from(std::string_view line) { return {member(accepted(line), "usage").dump()}; }
 HistoryReply history_from(std::string_view line) { return {member(accepted(line), "history").dump()}; }
 
 namespace {

@@ -182,6 +182,7 @@ void read_request(const Json& object, HistoryRequest& request) {
   read_key(object, "input_bytes", request.input_bytes);
 }
 void read_request(const Json& object, RecordingsRequest& request) { read_key(object, "since", request.since_ns); }
+void read_request(const Json&, UsageRequest&) {}
 void read_request(const Json& object, FlushRequest& request) { read_key(object, "stream", request.stream); }
 void read_request(const Json& object, SubscribeRequest& request) {
   read_key(object, "kinds", request.kinds);
@@ -258,6 +259,7 @@ void put_request(JsonOut& object, const HistoryRequest& request) {
   put_key(object, "input_bytes", request.input_bytes);
 }
 void put_request(JsonOut& object, const RecordingsRequest& request) { put_key(object, "since", request.since_ns); }
+void put_request(JsonOut&, const UsageRequest&) {}
 void put_request(JsonOut& object, const FlushRequest& request) { put_key(object, "stream", request.stream); }
 void put_request(JsonOut& object, const SubscribeRequest& request) {
   for (const EventKind kind : request.kinds) object["kinds"].push_back(to_string(kind));

@@ -351,6 +351,16 @@ class Brief {
 
 }  // namespace
 
-std::vector<BriefRow> brief_rows(const Report& report, std::size_t most) { return Brief(report, most).rows(); }
+bool is_command_alone(const std::vector<ReportNode>& tree) {
+  if (tree.size() != 1) return false;
+  const auto& [level, row, below] = tree.front();
+  return level == SummaryLevel::kRun && !row.task.pipeline && row.task.provenance.run == Provenance::kInferred &&
+         std::all_of(below.begin(), below.end(),
+                     [](const ReportNode& each) { return each.level >= SummaryLevel::kTool; });
+}
+
+std::vector<BriefRow> brief_rows(const Report& report, std::size_t most) {
+  return is_command_alone(report.tree) ? std::vector<BriefRow>{} : Brief(report, most).rows();
+}
 
 }  // namespace tracer::internal

@@ -8,10 +8,9 @@ namespace tracer::internal {
 
 void DetailedSummary::add(const Event& whole) {
   if (whole.kind() == EventKind::kNone) return;
-  const Event event = since_attach_.of(whole);
+  const Event event = summary_.add(whole);
   if (first_ns_ == 0) first_ns_ = event.time_ns();
   last_ns_ = std::max(last_ns_, event.time_ns());
-  summary_.add(whole);
   timeline_.add(event);
   over_time_.add(event);
   containers_.add(event);

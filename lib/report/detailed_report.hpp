@@ -16,7 +16,6 @@
 #include "report/sums/process_list.hpp"
 #include "report/sums/time_series.hpp"
 #include "report/sums/timeline.hpp"
-#include "state/since_attach.hpp"
 
 namespace tracer::internal {
 
@@ -67,7 +66,6 @@ class DetailedSummary {
   OverTime over_time_{std::nullopt};
   ProcessList listed_;
   ContainerList containers_;
-  SinceAttach since_attach_;
 };
 
 }  // namespace tracer::internal

@@ -22,7 +22,6 @@
 namespace tracer {
 namespace {
 
-using internal::is_in_no_row;
 using internal::time_shares;
 
 /// A sum in which some are missing is a lower bound; one of nothing is no figure.
@@ -138,12 +137,16 @@ bool knows_ended(const Completeness& certificate) {
          (certificate.tier != Tier::kService || !losses.contains("queue_full"));
 }
 
-/// What these lose, no row adds up.
 constexpr std::array<std::string_view, 20> kNotInRows = {
     "cgroup_forgotten",      "containers_full",    "findings_full",     "gpu_table_full",     "gpu_use_not_read",
     "gpu_use_refused",       "labels_cut",         "ledger_table_full", "ring_full_cgroup",   "ring_full_cgroup_end",
     "ring_full_connection",  "ring_full_file_use", "ring_full_gpu_use", "ring_full_oom_kill", "ring_full_process_start",
     "ring_full_syscall_use", "said_full",          "snapshot_failed",   "syscall_table_full", "task_ledgers_full"};
+
+/// No row adds up what a loss of this cause lost.
+bool is_in_no_row(std::string_view cause) {
+  return std::find(kNotInRows.begin(), kNotInRows.end(), cause) != kNotInRows.end();
+}
 
 bool all_losses(const Completeness& certificate, bool (*holds)(std::string_view cause)) {
   return std::all_of(certificate.losses.begin(), certificate.losses.end(),
@@ -180,12 +183,7 @@ Completeness completeness_of(const Summary& summary, const SessionFigures& sessi
   } else if (summary.end()) {
     certificate.ended = summary.end()->processes_ended;
   }
-  if (!knows_ended(certificate)) certificate.ended.reset();
-  const bool has_all = certificate.ended && !certificate.missed_at_most && !lacks_events(certificate.damage);
-  certificate.complete =
-      has_all && certificate.losses.empty() && certificate.exits_seen == certificate.ended.value_or(0);
-  certificate.rows_are_whole =
-      has_all && certificate.exits_seen >= certificate.ended.value_or(0) && all_losses(certificate, is_in_no_row);
+  internal::judge_rows(certificate);
   // What the ring had no room for was added up all the same.
   certificate.total_is_whole =
       certificate.rows_are_whole || (certificate.tier == Tier::kKernel && !session.totals.empty() &&
@@ -318,16 +316,16 @@ void for_each_row(std::vector<ReportNode>& nodes, const Mark& mark) {
 }
 
 ReportCost cost_of(const Summary& summary, const SessionFigures& session) {
-  ReportCost cost{session.statistics.cost, std::nullopt, session.start_cpu_ns};
+  ReportCost cost;
   const auto& end = summary.end();
+  const OwnCost& own = session.statistics.cost;
   if (session.families.empty() && end) {
-    cost.own.cpu_ns = end->cost_cpu_ns.value_or(0);
-    cost.own.kernel_ns = end->cost_kernel_ns;
-    cost.own.memory_bytes = end->cost_memory_bytes;
-    cost.own.kernel_memory_bytes = end->cost_kernel_memory_bytes;
+    cost = {end->cost_cpu_ns, {}, end->cost_kernel_ns, end->cost_memory_bytes, end->cost_kernel_memory_bytes};
+  } else if (own.cpu_ns != 0) {  // A session has cost something.
+    cost = {own.cpu_ns, own.snapshots_cpu_ns, own.kernel_ns, own.memory_bytes, own.kernel_memory_bytes};
   }
-  if (session.elapsed_ns != 0)
-    cost.cpu_share = static_cast<double>(cost.own.cpu_ns) / static_cast<double>(session.elapsed_ns);
+  cost.start_cpu_ns = session.start_cpu_ns;
+  internal::set_cpu_share(cost, session.elapsed_ns);
   return cost;
 }
 
@@ -347,25 +345,46 @@ std::optional<Figure> bytes_written(const Account& account) {
   return at_least == 0 ? std::nullopt : std::optional(Figure{at_least, Bound::kAtLeast});
 }
 
-ReportRow internal::report_row(const SummaryRow& sums, RowsLack lack) {
-  ReportRow row = row_of(sums);
+ReportRow internal::report_row(const SummaryRow& sums) { return row_of(sums); }
+
+void internal::mark(ReportRow& row, RowsLack lack) {
   if (lack != RowsLack::kNothing) mark_living(row);
   if (lack == RowsLack::kUnseen) mark_lacking(row);
   if (lack == RowsLack::kLost) mark_lost(row);
-  return row;
 }
 
-bool internal::is_in_no_row(std::string_view cause) {
-  return std::find(kNotInRows.begin(), kNotInRows.end(), cause) != kNotInRows.end();
+void internal::judge_rows(Completeness& certificate) {
+  if (!knows_ended(certificate)) certificate.ended.reset();
+  const bool has_all = certificate.ended && !certificate.missed_at_most && !lacks_events(certificate.damage);
+  certificate.complete =
+      has_all && certificate.losses.empty() && certificate.exits_seen == certificate.ended.value_or(0);
+  certificate.rows_are_whole =
+      has_all && certificate.exits_seen >= certificate.ended.value_or(0) && all_losses(certificate, is_in_no_row);
 }
 
-void internal::bound_rows(Report& report) {
-  const auto mark = only_polled(report.completeness) ? mark_lacking : mark_lost;
-  if (!report.completeness.rows_are_whole) {
-    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) for_each_row(*rows, mark);
-    for_each_row(report.tree, mark);
-  }
-  if (!report.completeness.total_is_whole) mark(report.total);
+internal::RowsLack internal::lack_of(const Completeness& certificate, bool is_over) {
+  if (certificate.rows_are_whole) return is_over ? RowsLack::kNothing : RowsLack::kLater;
+  return only_polled(certificate) ? RowsLack::kUnseen : RowsLack::kLost;
+}
+
+std::uint64_t internal::cpu_since_start(const ReportCost& cost) {
+  const std::uint64_t cpu_ns = cost.cpu_ns.value_or(0);
+  return cpu_ns - std::min(cpu_ns, cost.start_cpu_ns.value_or(0));
+}
+
+void internal::set_cpu_share(ReportCost& cost, std::uint64_t elapsed_ns) {
+  if (cost.cpu_ns && elapsed_ns != 0)
+    cost.cpu_share = static_cast<double>(cpu_since_start(cost)) / static_cast<double>(elapsed_ns);
+}
+
+void internal::bound_rows(Report& report, bool is_over) {
+  const RowsLack least = is_over ? RowsLack::kNothing : RowsLack::kLater;
+  const RowsLack lack = lack_of(report.completeness, is_over);
+  const auto mark_row = [lack](ReportRow& row) { mark(row, lack); };
+  for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) for_each_row(*rows, mark_row);
+  for_each_row(report.tree, mark_row);
+  for (ReportRow& row : report.processes) mark(row, least);
+  mark(report.total, report.completeness.total_is_whole ? least : lack);
 }
 
 Report make_report(const Summary& summary, const SessionFigures& session) {
@@ -382,13 +401,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.processes = rows_of(summary.largest_processes());
   report.total = total_of(summary, session, report.completeness);
   internal::count_tasks(report);
-  if (!summary.end()) {
-    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples, &report.processes})
-      for_each_row(*rows, mark_living);
-    for_each_row(report.tree, mark_living);
-    mark_living(report.total);
-  }
-  internal::bound_rows(report);
+  internal::bound_rows(report, summary.end().has_value());
   internal::set_requested_use(report.tree);
   report.answers = summary.total().answers;
   report.verdict = summary.verdict();
@@ -402,6 +415,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.files = summary.files();
   report.peers = summary.peers();
   report.file_systems = summary.file_systems();
+  report.folder = summary.folder();
   report.devices = summary.devices();
   report.gpus = summary.gpus();
   report.instance_types = summary.instance_types();

@@ -72,10 +72,6 @@ struct OfRequested {
     return part ? Known((*part).*kMember) : Known();
   }
 };
-template <auto kMember>
-struct OwnOf {
-  auto operator()(const ReportCost& cost) const { return cost.own.*kMember; }
-};
 
 template <>
 struct ReportPart<TimeShare> {
@@ -509,19 +505,18 @@ struct ReportPart<ReportCost> {
   static constexpr const char* kClass = "ReportCost";
   static constexpr const char* kWhat = "The cost of the tracing.";
   static constexpr auto keys = std::tuple(
-      part_key("cpu_ns", OwnOf<&OwnCost::cpu_ns>(), "ns", "never",
-               "reading, decoding, snapshots, callbacks; and the threads of recordings"),
-      part_key("snapshots_cpu_ns", OwnOf<&OwnCost::snapshots_cpu_ns>(), "ns", "never", "the part of it for snapshots"),
-      part_key("kernel_ns", OwnOf<&OwnCost::kernel_ns>(), "ns", "the kernel does not measure it",
+      part_key("cpu_ns", &ReportCost::cpu_ns, "ns", "not recorded, as of one run that was taken out of a recording",
+               "of the session: its start, reading, decoding, snapshots, callbacks; and the threads of recordings"),
+      part_key("snapshots_cpu_ns", &ReportCost::snapshots_cpu_ns, "ns", "not known, as of recordings",
+               "the part of it for snapshots"),
+      part_key("kernel_ns", &ReportCost::kernel_ns, "ns", "the kernel does not measure it",
                "its programs in the kernel; and `tracer-gpu`"),
-      part_key("memory_bytes", OwnOf<&OwnCost::memory_bytes>(), "bytes", "not known",
-               "memory of the process that traces"),
-      part_key("kernel_memory_bytes", OwnOf<&OwnCost::kernel_memory_bytes>(), "bytes", "not known",
-               "its maps in the kernel"),
-      part_key("start_cpu_ns", &ReportCost::start_cpu_ns, "ns", "not known",
-               "CPU time until the session had started: loading its programs; not in `cpu_ns`"),
+      part_key("memory_bytes", &ReportCost::memory_bytes, "bytes", "not known", "memory of the process that traces"),
+      part_key("kernel_memory_bytes", &ReportCost::kernel_memory_bytes, "bytes", "not known", "its maps in the kernel"),
+      part_key("start_cpu_ns", &ReportCost::start_cpu_ns, "ns", "not known, as of recordings",
+               "the part of `cpu_ns` until the session had started: loading its programs"),
       part_key("cpu_share", &ReportCost::cpu_share, "of one CPU", "the session's length is not known",
-               "CPU time per elapsed time"));
+               "CPU time since the start per elapsed time"));
 };
 
 template <class... Types>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
+#include <cstdint>
 #include <vector>
 
 #include <tracer/report.hpp>
@@ -18,12 +18,19 @@ enum class RowsLack {
   kUnseen,  ///< That, and what lived too shortly to be met.
   kLost,    ///< That, and events.
 };
-ReportRow report_row(const SummaryRow& sums, RowsLack lack);
-/// No row adds up what a loss of this cause lost.
-bool is_in_no_row(std::string_view cause);
+ReportRow report_row(const SummaryRow& sums);
+void mark(ReportRow& row, RowsLack lack);
+/// Sets what follows from the rest of it: whether it is complete, and rows are whole.
+void judge_rows(Completeness& certificate);
+/// `is_over`: nothing comes any more.
+RowsLack lack_of(const Completeness& certificate, bool is_over);
 
-/// Where the certificate says that something is missing, figures are lower bounds.
-void bound_rows(Report& report);
+/// Where the certificate says that something is missing, or something comes, figures are lower bounds.
+void bound_rows(Report& report, bool is_over);
+
+/// 0: it is not known.
+std::uint64_t cpu_since_start(const ReportCost& cost);
+void set_cpu_share(ReportCost& cost, std::uint64_t elapsed_ns);
 
 void add_damage(RecordingDamage& damage, const RecordingDamage& more);
 

@@ -81,6 +81,11 @@ bool is_left(const StateRow& row) {
          (!row.tasks || row.tasks->open().empty());
 }
 
+bool is_any_seen(const StateRow& row) {
+  const SummaryRow& sums = row.sums.row;
+  return sums.processes != 0 || sums.first_start_ns != 0 || sums.own_parts != 0 || lives(row);
+}
+
 bool has_ended(const StateRow& row) {
   if (row.level != SummaryLevel::kRun) return row.finished;
   const auto& open = row.tasks->open();

@@ -16,6 +16,7 @@
 #include "report/sums/rows.hpp"
 #include "report/sums/touched.hpp"
 #include "state/book.hpp"
+#include "state/counted_tasks.hpp"
 
 namespace tracer::internal {
 
@@ -81,7 +82,11 @@ struct StateRow {
   std::uint64_t version = 0;
   std::list<StateRow*>::iterator place = {};
   std::unique_ptr<TasksBelow> tasks = {};  ///< Null: of a task.
+  CountedTasks counted = {};               ///< Of a run.
 };
+
+/// False: of a step or task of a run that counts as one without tasks.
+inline bool counts(const StateRow& row) { return row.run == nullptr || row.run->counted.count(); }
 
 /// For as long as it is there.
 std::string id_of(const StateRow& row);
@@ -89,6 +94,9 @@ std::string id_of(const StateRow& row);
 /// Nothing lives in it, nor is it awaited, and no event will end it: a run without a leader, or what is seen again
 /// after its room was needed.
 bool is_left(const StateRow& row);
+
+/// Something has run in it, or runs.
+bool is_any_seen(const StateRow& row);
 
 /// A task that has finished; a run that has, and none of whose tasks lives; a run of labels alone, in which nothing
 /// lives or waits.

@@ -116,6 +116,7 @@ StateRow* StateRows::task_row(const std::shared_ptr<const Context>& context) {
   if (task == nullptr || task->placed == context) return task;
   const Above rows = above(context);
   place(*task, rows);
+  if (rows.run != nullptr) rows.run->counted.saw_task(*context);
   // Another time there may be room for its run.
   if (rows.run != nullptr || !context->run_key) task->placed = context;
   return task;
@@ -490,13 +491,23 @@ void StateRows::add(const Event& event) {
       return add_start(row->sums.row, start);
     }
     case EventKind::kTaskSubmit: return submitted(*event.get_if<TaskSubmit>());
-    case EventKind::kRunFinish: finished(*event.get_if<RunFinish>(), true); return;
+    case EventKind::kRunFinish: {
+      const auto& finish = *event.get_if<RunFinish>();
+      StateRow* const row = finished(finish, true);
+      if (row == nullptr) return;
+      row->counted.finished(finish);
+      if (row->counted.count()) return;
+      for (StateRow* const task : row->tasks->all()) note_gone(*task);
+      for (StateRow* const step : steps_of(row->scope->id)) note_gone(*step);
+      return;
+    }
     case EventKind::kTaskFinish: {
       const auto& finish = *event.get_if<TaskFinish>();
       StateRow* const row = finished(finish, false);
       if (row == nullptr) return;
       add_requested(row->sums.row, finish.requested);
       row->sums.row.waits_for = finish.waits_for;
+      if (is_within_others(finish.totals.processes, is_any_seen(*row))) return drop(*row);
       return close(*row);
     }
     case EventKind::kContextChange: {

@@ -20,6 +20,7 @@
 #include <tracer/event.hpp>
 #include <tracer/summary.hpp>
 
+#include "report/report_sums.hpp"
 #include "report/state_row.hpp"
 #include "report/sums/ended_programs.hpp"
 #include "state/book.hpp"
@@ -74,6 +75,8 @@ class StateRows {
   bool over = false;
   std::optional<std::uint64_t> missed_at_most;
   std::uint64_t ended_by_count = 0;  ///< Of the whole session, when it is over.
+  RowsLack lack = RowsLack::kLater;  ///< As of the last look, and since which version.
+  std::uint64_t lack_since = 0;
   /// Rows of runs and tasks that are no more, with the version since then.
   const std::deque<std::pair<std::uint64_t, std::string>>& gone_rows() const noexcept { return gone_; }
   std::uint64_t forgot_gone_at() const noexcept { return forgot_gone_at_; }

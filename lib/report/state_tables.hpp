@@ -4,12 +4,14 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <tracer/event.hpp>
+#include <tracer/recording.hpp>
 #include <tracer/state.hpp>
 
 #include "base/accounts.hpp"
@@ -35,6 +37,11 @@ class StateTables {
   /// `owner`: who may see it. Absent: only who sees all; a SnapshotEnd, a SessionEnd and a Loss are everybody's then.
   /// The rows of each owner are sums of what that owner may see. `as_seen`: how the owner sees it; null: as it is.
   void add(const Event& event, const std::optional<uid_t>& owner = std::nullopt, const Event* as_seen = nullptr);
+  /// Of the recording, as far as it was read.
+  void set_damage(const RecordingDamage& damage);
+  /// From now on, add() calls `take` where a failure began, as of whom.
+  using TakeFailure = std::function<void(const Process&, const std::optional<uid_t>& owner)>;
+  void take_failures(TakeFailure take);
   /// One JSON object of at most 1 MiB, of what these owners may see; absent: of all. Throws Error(kInvalidArgument): no
   /// such row or field, or a key that is none.
   std::string json(const StateQuery& query, const std::optional<std::vector<uid_t>>& owners = std::nullopt) const;

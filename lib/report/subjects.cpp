@@ -141,6 +141,7 @@ void Subjects::add_process(const SubjectProcess& process) {
   for (const bool is_run : {false, true}) {
     SubjectScope* const in = scope(process.process->context, is_run, process.end_ns);
     if (in == nullptr) continue;
+    in->is_any_seen = true;
     if (process.failed && in->failures.size() < SubjectScope::kMostFailed) in->failures.push_back(process);
     if (process.process->context->engine_own) continue;
     if (const auto& device = process.disk_wait_device;
@@ -200,8 +201,7 @@ std::optional<std::uint64_t> cpu_before(const E& counted, const Event& whole) {
 }  // namespace
 
 void Subjects::add(const Event& whole) {
-  summary_.add(whole);
-  const Event event = since_attach_.of(whole);
+  const Event event = summary_.add(whole);
   if (const std::uint64_t time_ns = event.time_ns(); time_ns != 0) {
     if (first_ns_ == 0) first_ns_ = time_ns;
     last_ns_ = std::max(last_ns_, time_ns);
@@ -303,7 +303,9 @@ std::vector<Subject> Subjects::find(std::string_view asked) const {
 std::vector<const SubjectScope*> Subjects::tasks() const {
   std::vector<const SubjectScope*> all;
   for (const auto& [key, each] : scopes_)
-    if (!each.is_run && paths_.tasks_count(each.context->run_key)) all.push_back(&each);
+    if (!each.is_run && !is_within_others(each.processes, each.is_any_seen) &&
+        paths_.tasks_count(each.context->run_key))
+      all.push_back(&each);
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
     if (a->end_ns - a->begin_ns != b->end_ns - b->begin_ns) return a->end_ns - a->begin_ns > b->end_ns - b->begin_ns;
     // A task of one engine is often all of a task of another.

@@ -19,7 +19,6 @@
 #include "report/sums/finding_list.hpp"
 #include "report/sums/run_paths.hpp"
 #include "state/book.hpp"
-#include "state/since_attach.hpp"
 
 namespace tracer::internal {
 
@@ -53,6 +52,7 @@ struct SubjectScope {
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;  ///< Of one that has not finished: when it was seen last.
   bool finished = false;
+  bool is_any_seen = false;  ///< Of its processes.
   std::optional<std::int32_t> exit_code = {};
   std::optional<std::int32_t> exit_signal = {};
   std::uint64_t processes = 0;        ///< That ended.
@@ -169,7 +169,6 @@ class Subjects {
   RunPaths paths_{book_};
   FindingList findings_;
   Summary summary_;
-  SinceAttach since_attach_;
   std::uint64_t first_ns_ = 0;
   std::uint64_t last_ns_ = 0;
   std::uint64_t left_out_ = 0;  ///< Runs and tasks.

@@ -17,6 +17,7 @@
 #include "report/row_figures.hpp"
 #include "report/sums/finding_list.hpp"
 #include "report/sums/rows.hpp"
+#include "report/sums/run_folder.hpp"
 #include "report/sums/touched.hpp"
 #include "report/task_names.hpp"
 
@@ -221,11 +222,11 @@ void add_figure(std::optional<std::uint64_t>& sum, const std::optional<std::uint
 }
 
 void add(ReportCost& cost, const ReportCost& more) {
-  cost.own.cpu_ns += more.own.cpu_ns;
-  cost.own.snapshots_cpu_ns += more.own.snapshots_cpu_ns;
-  add_figure(cost.own.kernel_ns, more.own.kernel_ns);
-  add_figure(cost.own.memory_bytes, more.own.memory_bytes);
-  add_figure(cost.own.kernel_memory_bytes, more.own.kernel_memory_bytes);
+  add_figure(cost.cpu_ns, more.cpu_ns);
+  add_figure(cost.snapshots_cpu_ns, more.snapshots_cpu_ns);
+  add_figure(cost.kernel_ns, more.kernel_ns);
+  add_figure(cost.memory_bytes, more.memory_bytes);
+  add_figure(cost.kernel_memory_bytes, more.kernel_memory_bytes);
   add_figure(cost.start_cpu_ns, more.start_cpu_ns);
   cost.cpu_share.reset();
 }
@@ -398,6 +399,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     append(all.cgroups, more.cgroups);
     internal::add_busiest(all.files, more.files);
     internal::add_busiest(all.file_systems, more.file_systems);
+    all.folder = internal::nearest_above(all.folder, more.folder);
     internal::add_busiest(all.peers, more.peers);
     internal::add_busiest(all.devices, more.devices);
     internal::add_busiest(all.gpus, more.gpus);
@@ -407,7 +409,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
   }
   // Where all lack something, their rows say it already.
   const auto is_whole = [](const Report& report) { return report.completeness.rows_are_whole; };
-  if (std::any_of(reports.begin(), reports.end(), is_whole)) internal::bound_rows(all);
+  if (std::any_of(reports.begin(), reports.end(), is_whole)) internal::bound_rows(all, true);
   internal::set_requested_use(all.tree);
   all.critical_paths = paths_of(reports, wall_offsets_ns);
   internal::rank(all.findings);

@@ -26,6 +26,8 @@ std::string main_tool(const ReportNode& node) {
 std::string task_row_name(const ReportNode& task) {
   Context context = task.row.task;
   if (context.task || context.sample) return own_task_name(context);
+  // All of its step.
+  if (!context.task_id) return context.step.value_or("");
   std::string tool = main_tool(task);
   if (context.engine && is_scheduler(*context.engine))
     return name_in_step(context.step.value_or(""), own_task_name(context)) + (tool.empty() ? "" : ": " + tool);

@@ -125,6 +125,7 @@ class Hub {
   std::vector<Finding> findings(const Sight& sight, std::uint64_t since_ns) const {
     return state_->findings(since_ns, sight.all ? std::nullopt : std::optional(sight.owners));
   }
+  void take_failures(StateTables::TakeFailure take) { state_->take_failures(std::move(take)); }
   /// Of what was delivered. Any thread.
   std::shared_ptr<const StateTables> state() const noexcept { return state_; }
   /// Those that clients have, or had lately.

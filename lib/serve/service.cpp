@@ -87,6 +87,8 @@ Service::Service(Session& session, ServiceOptions options)
   if (options_.by_owner)
     hub_.take_by_owner([this](uid_t owner, const Event& event) { owners_[owner].events.push_back(event); });
   if (options_.keeping) go_on();
+  hub_.take_failures(
+      [this](const Process& process, const std::optional<uid_t>& owner) { usage_.failed(process, owner.value_or(0)); });
   reader_->fill(queue_);
   for (const int fd : {queue_->fd(), workers_.fd(), mail_->wakeup.fd()}) {
     epoll_event event{EPOLLIN, {.u64 = static_cast<std::uint64_t>(fd)}};

@@ -28,6 +28,7 @@
 #include "serve/hub.hpp"
 #include "serve/limits.hpp"
 #include "serve/server.hpp"
+#include "serve/usage_totals.hpp"
 #include "serve/workers.hpp"
 
 namespace tracer::internal {
@@ -109,6 +110,7 @@ class Service {
   /// Likewise, where what is delivered outlives this process: in whole rounds, each of which is kept first.
   void take_rounds();
   void deliver_round(const std::vector<std::uint64_t>& given);
+  void deliver(const RecentEvents::Judged& judged, Clock::time_point now);
   void go_on();
   /// Who sees what is kept, too, before the next event.
   void keep_viewers();
@@ -151,6 +153,7 @@ class Service {
   CpuShares cpu_shares_;
   CpuShares filter_shares_;  ///< The part of them that filters took.
   Hub hub_;
+  UsageTotals usage_;  ///< Since this process began: what an earlier one has delivered is not in it.
   Workers workers_;
   std::shared_ptr<QueueState> queue_;
   std::uint64_t taken_ = 0;  ///< Events that have left the queue.

@@ -80,6 +80,12 @@ void Service::keep_viewers() {
     options_.keeping->spool().append(changed, [this] { return hub_.viewers(); });
 }
 
+void Service::deliver(const RecentEvents::Judged& judged, Clock::time_point now) {
+  // Whose it is, before what is told of a failure.
+  usage_.add(judged.event, judged.owner.uid);
+  hub_.deliver(judged, now);
+}
+
 void Service::deliver_round(const std::vector<std::uint64_t>& given) {
   Keeping* const keeping = options_.keeping.get();
   if (keeping == nullptr) return;
@@ -95,7 +101,7 @@ void Service::deliver_round(const std::vector<std::uint64_t>& given) {
     if (!is_kept) keeping->spool().note_released(before_ + taken_);
     for (const RecentEvents::Judged& each : judged) {
       if (const auto* submit = each.event.get_if<TaskSubmit>()) keeping->said().told(*submit);
-      hub_.deliver(each, now);
+      deliver(each, now);
     }
     feed_sinks(round_);
     feed_owners();
@@ -205,7 +211,7 @@ void Service::take_events() {
     if (count == 0) break;
     all += count;
     note_lost(std::span(events).first(count));
-    hub_.deliver(std::span(events).first(count), Clock::now());
+    for (const Event& event : std::span(events).first(count)) deliver(hub_.judged(event), Clock::now());
     feed_sinks(std::span(events).first(count));
     feed_owners();
     for (std::size_t i = 0; i < count; ++i) events[i] = {};

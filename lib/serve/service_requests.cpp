@@ -47,7 +47,7 @@ constexpr Right right_of() {
         std::same_as<R, HelloRequest> || std::same_as<R, TotalsRequest> || std::same_as<R, StatisticsRequest> ||
             std::same_as<R, StatusRequest> || std::same_as<R, SnapshotRequest> || std::same_as<R, StateRequest> ||
             std::same_as<R, FindingsRequest> || std::same_as<R, HistoryRequest> || std::same_as<R, RecordingsRequest> ||
-            std::same_as<R, FlushRequest> || std::same_as<R, SubscribeRequest>,
+            std::same_as<R, UsageRequest> || std::same_as<R, FlushRequest> || std::same_as<R, SubscribeRequest>,
         "decide which right a new request needs");
     return Right::kNone;
   }
@@ -289,6 +289,23 @@ void Service::answer_one(Connection& connection, const R& request) {
         if (asker != nullptr) asker->passed = std::move(batch->fds);
         return to_line(batch->reply);
       };
+    });
+  } else if constexpr (std::same_as<R, UsageRequest>) {
+    if (!sight.all)
+      throw Error({ErrorCode::kPermission,
+                   0,
+                   "only root may ask what all users' pipelines have used",
+                   "ask as root, such as by a timer of systemd: docs/service.md",
+                   {}});
+    connection.busy = true;
+    with_living([this, id = connection.id](std::span<const Event> living) {
+      const auto found = connections_.find(id);
+      if (found == connections_.end()) return;
+      Connection& asker = *found->second;
+      asker.busy = false;
+      if (asker.gone) return pending_.push_back(id);
+      const auto owner_of = [this](const Event& event) { return hub_.ownership().owner_of_living(event).uid; };
+      reply(asker, to_line(UsageReply{usage_.json(host_.host_name, living, owner_of)}));
     });
   } else if constexpr (std::same_as<R, FlushRequest>) {
     if (request.stream) hub_.require_stream(sight, *request.stream);

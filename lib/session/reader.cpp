@@ -113,6 +113,7 @@ Reader::~Reader() {
 
 void Reader::start() {
   {
+    const CpuMeter meter(start_cpu_ns_);
     const std::lock_guard turn(turn_);
     if (state_.load() != State::kNew) return;
     if (!stop_requested_.load()) {
@@ -633,7 +634,7 @@ std::map<std::string, std::uint64_t> Reader::losses() const {
 
 OwnCost Reader::cost() const {
   OwnCost cost;
-  cost.cpu_ns = cpu_ns_.value() + outlets_.sinks_cpu_ns();
+  cost.cpu_ns = start_cpu_ns_.value() + cpu_ns_.value() + outlets_.sinks_cpu_ns();
   cost.snapshots_cpu_ns = housekeeper_.snapshots_cpu_ns().value();
   cost.memory_bytes = resident_bytes();
   if (kernel_side_ == nullptr) return cost;

@@ -159,6 +159,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::map<std::string, std::uint64_t> losses() const override;
   OwnCost cost() const override;
   std::uint64_t reader_cpu_ns() const override { return cpu_ns_.value(); }
+  /// CPU time of opening and starting the session.
+  Counter& start_cpu_ns() noexcept { return start_cpu_ns_; }
   std::vector<ContextTotals> totals() const override;
   /// With a desk, it may be asked, and waited for.
   std::string state(const StateQuery& query) const;
@@ -232,6 +234,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::atomic<State> state_{State::kNew};
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> finished_{false};
+  Counter start_cpu_ns_;     ///< Not in the next.
   Counter cpu_ns_;           ///< By whoever has delivery.
   std::mutex thread_mutex_;  ///< Guards the thread's handle.
   std::thread thread_;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "correlate/filter_evaluator.hpp"
 #include "session/reader.hpp"
 #include "session/session_access.hpp"
@@ -44,10 +45,12 @@ class Session::Impl {
 };
 
 Session::Session(SessionOptions options) {
+  const std::uint64_t before_ns = internal::clock_ns(CLOCK_THREAD_CPUTIME_ID);
   auto contexts = std::make_shared<internal::ContextTable>(options.max_contexts);
   std::vector<Problem> problems;
   auto source = internal::open_source(internal::checked(options), *contexts, problems);
   impl_ = std::make_unique<Impl>(std::move(source), std::move(options), std::move(contexts), std::move(problems));
+  impl_->reader->start_cpu_ns().add(internal::clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns);
 }
 
 Session::Session(Source source, SessionOptions options) {
@@ -62,6 +65,10 @@ Session::~Session() = default;
 
 std::shared_ptr<internal::Reader> internal::SessionAccess::reader(const Session& session) {
   return session.impl_->reader;
+}
+
+std::uint64_t internal::SessionAccess::start_cpu_ns(const Session& session) {
+  return session.impl_->reader->start_cpu_ns().value();
 }
 
 std::unique_ptr<Session> internal::SessionAccess::of_kernel(const SessionOptions& options,

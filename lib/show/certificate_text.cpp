@@ -23,8 +23,8 @@ std::string_view seen_by(Tier tier) noexcept {
 
 /// A gap without its number, which may stand for one that is not known.
 std::string loss_text(std::string_view cause, std::uint64_t count) {
-  const bool is_counted = cause != "service_gap" && cause != "unrecorded";
-  return is_counted ? fmt::format("{}: {}", cause, count) : std::string(cause);
+  if (cause == "service_gap") return "events of the service are missing";
+  return cause == "unrecorded" ? "some events could not be recorded" : fmt::format("{}: {}", cause, count);
 }
 
 }  // namespace
@@ -77,10 +77,12 @@ std::vector<std::string> unknown_of(const Report& report) {
 std::string seen_text(const Completeness& certificate) {
   std::string text;
   if (certificate.missed_at_most) {
-    text = fmt::format("polled; {} missed, and sums are lower bounds",
-                       *certificate.missed_at_most == 0
-                           ? "no process was"
-                           : "at most " + format_count(*certificate.missed_at_most, "process was", "processes were"));
+    const std::uint64_t missed = *certificate.missed_at_most;
+    text =
+        "polled: " +
+        (missed == 0 ? "no process was missed, but"
+                     : fmt::format("at most {} missed, and", format_count(missed, "process was", "processes were"))) +
+        " figures are lower bounds";
   } else {
     text = certificate.ended
                ? fmt::format("{} of {} ended processes seen", certificate.exits_seen, *certificate.ended)

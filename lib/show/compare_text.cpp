@@ -148,8 +148,8 @@ std::string compare_text(const Comparison& compared) {
   text = whole_text(compared) + text + more;
   if (text.empty()) return "Nothing to compare: neither has a step or a tool.\n";
   return text +
-         "\nMedians of a task (step) that did not fail, or of a process (tool); in all: sums, as the numbers differ. "
-         "same: chance explains the difference. ?: fewer than 3 on one side, and too few other runs; it may be noise. "
+         "\nMedians of a task (step) that did not fail, or of a process (tool). 'in all': sums, because n differs. "
+         "'same': within chance. '?': fewer than 3 on one side, and too few other runs; it may be noise. "
          "Left out is what took less than 1 % of both.\n";
 }
 

@@ -27,17 +27,18 @@ std::string format_path(const CriticalPath& path, Figure run_ns) {
   for (std::size_t i = 0; i < std::min(path.tasks.size(), kMostOnPath); ++i)
     out += printable(path.tasks[i].name, kMostPathName) + ", ";
   if (path.tasks.size() > kMostOnPath) out += fmt::format("and {} more, ", path.tasks.size() - kMostOnPath);
-  out += fmt::format("took {} of {}{}: more tasks at once can't make the run faster than that.",
+  out += fmt::format("took {} of {}{}: more tasks at once can't make the run shorter than that.",
                      format_duration(path.at_least_ns), format_figure(run_ns, format_duration),
                      alone ? "" : ", by the files that they passed on");
-  const bool may_be_longer = path.at_most_ns > path.at_least_ns;
-  const std::string most = may_be_longer ? " took at most " + format_duration(path.at_most_ns) : "";
+  const std::string most = path.at_most_ns > path.at_least_ns ? format_duration(path.at_most_ns) : "";
   if (!path.by_files) {
-    out += " Which task needed which is not known" + (may_be_longer ? ": a chain of them" + most : "") + '.';
-  } else if (may_be_longer) {
-    out += " With what tasks needed besides files, the longest chain" + most + '.';
+    out += " The order in which tasks needed each other isn't known" +
+           (most.empty() ? "" : "; no chain of them took more than " + most) + '.';
+  } else if (!most.empty()) {
+    out += " Counting needs other than files, the longest chain took at most " + most + '.';
   }
-  if (path.without_task_ns && *path.without_task_ns != 0)
+  // Of a part of a percent nobody wants to know.
+  if (path.without_task_ns.value_or(0) > run_ns.value / 100)
     out += fmt::format(" For {} no task ran.", format_duration(*path.without_task_ns));
   return out + '\n';
 }

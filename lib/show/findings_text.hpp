@@ -23,13 +23,13 @@ std::vector<AlikeFindings> alike(const std::vector<Finding>& findings);
 /// The worst five, the others counted; "" if there are none. `findings`: as in Report, the worst first.
 std::string format_findings(const std::vector<Finding>& findings, std::optional<std::size_t> columns);
 
-/// One with everything that is known of it. `origin_ns`: when the recording began.
+/// One with what is known of it besides its sentence. `origin_ns`: when the recording began.
 std::string format_finding(const Finding& finding, std::uint64_t origin_ns, std::optional<std::size_t> columns);
 
 /// "2.0 s after the start", "at the start".
 std::string moment_of(std::uint64_t time_ns, std::uint64_t origin_ns);
 
-/// "3 errors, 1 note"; empty if there are none.
-std::string count_by_severity(const std::vector<const Finding*>& findings);
+/// "3 errors, 1 note"; empty if there are none. `what` stands before each word.
+std::string count_by_severity(const std::vector<const Finding*>& findings, const std::string& what = {});
 
 }  // namespace tracer::internal

@@ -24,10 +24,14 @@ void Grid::drop_empty_columns() {
   for (std::size_t i = columns_.size(); i-- > 1;) {
     const auto is_empty = [&](const auto& line) { return line.size() != columns_.size() || line[i].empty(); };
     if (lines_.empty() || !std::all_of(lines_.begin() + 1, lines_.end(), is_empty)) continue;
-    for (auto& line : lines_)
-      if (line.size() == columns_.size()) line.erase(line.begin() + static_cast<std::ptrdiff_t>(i));
-    columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(i));
+    drop_column(i);
   }
+}
+
+void Grid::drop_column(std::size_t column) {
+  for (auto& line : lines_)
+    if (line.size() == columns_.size()) line.erase(line.begin() + static_cast<std::ptrdiff_t>(column));
+  columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(column));
 }
 
 std::size_t Grid::width() const {

@@ -18,6 +18,7 @@ class Grid {
   void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
   /// Those with nothing below their head, the first line.
   void drop_empty_columns();
+  void drop_column(std::size_t column);
   std::string text() const;
   /// Of its longest line.
   std::size_t width() const;

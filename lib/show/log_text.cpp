@@ -42,7 +42,7 @@ std::string end_text(const ProcessExit& exit) {
   std::string text = end_text(exit.exit_code, exit.exit_signal);
   if (exit.exit_signal_sender_pid && exit.exit_signal_sender_pid != exit.process->pid)
     text += fmt::format(" sent by pid {}", *exit.exit_signal_sender_pid);
-  if (exit.status_is_answer && exit.exit_code.value_or(0) != 0) text += " (an answer)";
+  if (exit.status_is_answer && exit.exit_code.value_or(0) != 0) text += " (an answer, no failure)";
   return text;
 }
 

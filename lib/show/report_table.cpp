@@ -91,6 +91,9 @@ class Table {
   Table(const Report& report, std::optional<By> by, std::span<const BriefRow> brief, const ShortNames& short_names,
         const Layout& layout)
       : layout_(layout), short_names_(short_names), total_(&report.total), failures_(report.total.failed.value != 0) {
+    if (std::any_of(report.tasks.begin(), report.tasks.end(),
+                    [](const ReportRow& row) { return row.task.attempt.value_or(1) > 1; }))
+      tasks_head_ = "attempts";
     has_tasks_ =
         layout.tasks && std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return count_of(row) > 0; });
     // Tools below them may be called like steps and tasks.
@@ -101,8 +104,11 @@ class Table {
     grid_ = Grid(columns());
     if (!brief.empty()) {
       add_heads("run, step, tool, task");
-      for (const BriefRow& row : brief) add(row);
-    } else if (by == By::kTree || (!by && !report.tree.empty())) {
+      for (const BriefRow& row : brief) {
+        add(row);
+        if (row.depth == 0) in_rows_ += row.row.processes;
+      }
+    } else if (by == By::kTree || (!by && !report.tree.empty() && !is_command_alone(report.tree))) {
       add_heads("run, step, task, tool");
       add_nodes(report.tree, 0);
     } else {
@@ -115,6 +121,9 @@ class Table {
 
   const Grid& grid() const { return grid_; }
   bool has_spread() const { return has_spread_; }
+  const char* tasks_head() const { return tasks_head_; }
+  /// Processes that its outermost rows add up to.
+  std::uint64_t in_rows() const { return in_rows_; }
 
  private:
   std::vector<Align> columns() const {
@@ -171,7 +180,7 @@ class Table {
         [this, name](Column column) -> std::string {
           switch (column) {
             case Column::kName: return name;
-            case Column::kTasks: return "tasks";
+            case Column::kTasks: return tasks_head_;
             case Column::kMedian: return "median";
             case Column::kLargest: return "largest";
             case Column::kWhere: return layout_.bar ? "where time went" : "where";
@@ -290,11 +299,12 @@ class Table {
         add_row(sum, row);
       }
     }
-    std::string text() const {
+    /// `of_processes`: each row is one.
+    std::string text(bool of_processes = false) const {
       const std::uint64_t failed = sum.failed.value;
+      const std::string count = with_bound(sum.processes_bound, format_count(sum.processes, "process", "processes"));
       return fmt::format(
-          "{}, CPU {}{}", with_bound(sum.processes_bound, format_count(sum.processes, "process", "processes")),
-          format_figure(sum.cpu_ns, format_duration),
+          "{}CPU {}{}", of_processes ? "" : count + ", ", format_figure(sum.cpu_ns, format_duration),
           failed == 0 ? "" : fmt::format(", {} failed", with_bound(sum.failed.bound, fmt::format("{}", failed))));
     }
 
@@ -310,6 +320,7 @@ class Table {
   void add_list(const std::vector<ReportRow>& rows) {
     Folded folded;
     for (std::size_t i = 0; i < rows.size(); ++i) {
+      in_rows_ += rows[i].processes;
       if (i < kMostListed) {
         add(rows[i]);
       } else {
@@ -334,6 +345,7 @@ class Table {
     Folded folded;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const ReportNode& node = nodes[i];
+      if (depth == 0) in_rows_ += node.row.processes;
       const bool wanted = i < most || (node.row.failed.value != 0 && failed++ < kMostFailed);
       if (!wanted || nodes_shown_ >= kMostListed) {
         folded.add(node.row);
@@ -352,6 +364,7 @@ class Table {
     std::size_t failed = 0;
     Folded folded;
     for (std::size_t i = 0; i < tools.size(); ++i) {
+      in_rows_ += tools[i].processes;
       if (i < most_rows_ || (tools[i].failed.value != 0 && failed++ < most_failed_)) {
         add(tools[i]);
       } else {
@@ -359,8 +372,8 @@ class Table {
       }
     }
     if (folded.rows != 0)
-      grid_.add(
-          {fmt::format("{} {} more {} with less CPU each: {}", symbols().ellipsis, folded.rows, what, folded.text())});
+      grid_.add({fmt::format("{} {} more {} with less CPU each: {}", symbols().ellipsis, folded.rows, what,
+                             folded.text(what == std::string_view("processes")))});
   }
 
   Layout layout_;
@@ -369,6 +382,8 @@ class Table {
   bool failures_;
   std::size_t most_rows_ = kMostRows;
   std::size_t most_failed_ = kMostFailed;
+  const char* tasks_head_ = "tasks";
+  std::uint64_t in_rows_ = 0;
   bool has_tasks_ = false;
   bool says_level_ = false;
   bool has_spread_ = false;
@@ -376,13 +391,32 @@ class Table {
   Grid grid_{{}};
 };
 
+/// Why rows don't add up to the total.
+std::string sum_note(const Report& report, std::optional<By> by, std::uint64_t in_rows) {
+  const std::uint64_t all = report.total.processes;
+  const bool known = report.completeness.rows_are_whole && report.total.processes_bound == Bound::kExact;
+  if ((!known && in_rows != 0) || in_rows == all || by == By::kProcess) return {};
+  const std::string_view what = by && by != By::kTree ? std::string_view(kByNames[static_cast<std::size_t>(*by)].first)
+                                : report.tree.empty() || (!by && is_command_alone(report.tree)) ? "tool"
+                                                                                                : "run or task";
+  if (in_rows < all)
+    return fmt::format("in no row, as part of no {}: {} of {} processes ({})\n", what, all - in_rows, all,
+                       by == By::kSample ? "name samples by --sample of tracerd run or task, Snakemake's wildcard "
+                                           "'sample', Nextflow's tag, or a rule of your own: docs/contexts.md"
+                                         : "--by tool has them");
+  return fmt::format("rows add up to {} processes, not {}: one that {} counts in each\n", in_rows, all,
+                     what == "tool"          ? "executed several programs"
+                     : what == "run or task" ? "belongs to several runs or tasks"
+                                             : fmt::format("belongs to several {}s", what));
+}
+
 /// The columns for which there is no room.
-std::string left_out(const Layout& layout, bool tasks, bool spread) {
+std::string left_out(const Layout& layout, const char* tasks, bool spread) {
   std::string names;
   const auto add = [&names](bool shown, const char* name) {
     if (!shown) names += (names.empty() ? "" : ", ") + std::string(name);
   };
-  add(layout.tasks || !tasks, "tasks");
+  add(layout.tasks || tasks == nullptr, tasks);
   add(layout.spread || !spread, "median, largest");
   add(layout.utilization, "CPU/wall");
   add(layout.processes, "procs");
@@ -427,11 +461,9 @@ ShownTable make_table(const Report& report, std::optional<By> by, std::optional<
     const std::string text = shown.grid.text();
     if (fits && layout.bar && !report.total.time.empty())
       shown.legend = '\n' + time_bar_legend(text.find(symbols().unclear) != std::string::npos);
-    shown.legend += wrapped(left_out(layout, !brief.empty(), table.has_spread()), columns);
-    if (by == By::kSample && report.samples.empty())
-      shown.legend +=
-          "no samples are known: name them by --sample of tracerd run or task, Snakemake's wildcard "
-          "'sample', Nextflow's tag, or a rule of your own (docs/contexts.md)\n";
+    shown.legend += wrapped(left_out(layout, brief.empty() ? nullptr : table.tasks_head(), table.has_spread()) +
+                                sum_note(report, by, table.in_rows()),
+                            columns);
     shown.legend += legend_of_bounds(text);
     return shown;
   }

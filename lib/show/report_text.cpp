@@ -14,6 +14,7 @@
 
 #include "base/tool_name.hpp"
 #include "context/task_name.hpp"
+#include "report/report_sums.hpp"
 #include "report/sums/task_tree.hpp"
 #include "report/waste.hpp"
 #include "report/waste_cost.hpp"
@@ -105,7 +106,7 @@ std::string outcome_of(const Failure& failure) {
   std::string counts;
   if (failure.passed_on != 0) counts = fmt::format("{} passed on", failure.passed_on);
   if (failure.ignored != 0) counts += fmt::format("{}{} ignored", counts.empty() ? "" : ", ", failure.ignored);
-  return counts;
+  return failure.retried ? counts + (counts.empty() ? "" : "; ") + "the first was tried again, then succeeded" : counts;
 }
 
 /// "head", and behind it as much of the command as fits into the line.
@@ -169,7 +170,9 @@ void append_cgroups(std::string& out, const Report& report) {
     out += fmt::format(
         "{}cgroup {}: peak {}", shown == 1 ? "\n" : "", printable(at.cgroup->path.value_or("?"), 100),
         with_bound(memory.peak_is_floor ? Bound::kAtLeast : Bound::kExact, format_bytes(memory.peak_bytes)));
-    if (at.held_bytes && at.file_bytes && at.shmem_bytes && at.unexplained_bytes && at.memory_bytes.value_or(0) != 0)
+    // Where nothing is left to explain, the parts exceed it: they are charged elsewhere, or of another moment.
+    if (at.held_bytes && at.file_bytes && at.shmem_bytes && at.unexplained_bytes.value_or(0) != 0 &&
+        at.memory_bytes.value_or(0) != 0)
       out += fmt::format(
           "; at {}: processes {}, shared memory and tmpfs files {}, page cache {}, kernel {}, unexplained {}",
           format_bytes(*at.memory_bytes), format_bytes(*at.held_bytes), format_bytes(*at.shmem_bytes),
@@ -226,7 +229,8 @@ std::string text_of(const RequestedUse& use, const std::optional<Figure>& tasks)
         with_bound(part->used.bound, cpus(part->used.value)));
   if (const auto& part = use.memory_bytes)
     add(*part, format_bytes(part->requested),
-        "at most " + with_bound(part->used.bound, format_bytes(part->used.value)) +
+        (part->used.bound == Bound::kExact ? "at most " : "") +
+            with_bound(part->used.bound, format_bytes(part->used.value)) +
             (part->used_at_most ? " " + with_bound(Bound::kAtMost, format_bytes(*part->used_at_most)) : ""));
   return text;
 }
@@ -268,15 +272,17 @@ void append_queue(std::string& out, const Report& report) {
 
 void append_waste(std::string& out, const Report& report) {
   const Waste waste = waste_of(report);
-  const auto part = [](const Waste::Part& of, const char* unit) {
-    const int places = of.requested() < 1 ? 3 : 1;
-    return fmt::format("{:.{}f} of {:.{}f} {} ({})", of.unused(), places, of.requested(), places, unit,
-                       format_share(of.unused() / of.requested()));
+  const auto part = [](const Waste::Part& of, const char* unit, const char* of_what) {
+    const bool is_short = of.requested() < 0.1;
+    const int factor = is_short ? 60 : 1;
+    const int places = factor * of.requested() < 1 ? 3 : 1;
+    return fmt::format("{:.{}f} of {:.{}f} {} {}{} ({})", factor * of.unused(), places, factor * of.requested(), places,
+                       unit, is_short ? "minutes" : "hours", of_what, format_share(of.unused() / of.requested()));
   };
   std::string text;
-  if (waste.cpu_hours.requested_units != 0) text = part(waste.cpu_hours, "CPU hours");
+  if (waste.cpu_hours.requested_units != 0) text = part(waste.cpu_hours, "CPU", "");
   if (waste.memory_gib_hours.requested_units != 0)
-    text += (text.empty() ? "" : " and ") + part(waste.memory_gib_hours, "GiB hours of memory");
+    text += (text.empty() ? "" : " and ") + part(waste.memory_gib_hours, "GiB", " of memory");
   if (text.empty()) return;
   const auto cost = waste_cost_of(report);
   const std::uint64_t tasks = std::max(waste.cpu_hours.tasks, waste.memory_gib_hours.tasks);
@@ -294,7 +300,8 @@ void append_failures(std::string& out, const Report& report, std::optional<std::
     const Process& process = *failure.process;
     const std::string head = fmt::format("  {}  {}  pid {}  ", tool_of(process), status_of(failure), process.pid);
     append_with_command(out, head, process, columns);
-    if (const std::string outcome = outcome_of(failure); !outcome.empty()) out += fmt::format("    {}\n", outcome);
+    if (const std::string outcome = outcome_of(failure); !outcome.empty())
+      out += wrapped(fmt::format("    {}\n", outcome), columns);
     if (failure.count > 1) out += fmt::format("    {} {} more like it\n", symbols().ellipsis, failure.count - 1);
     shown += failure.count;
   }
@@ -339,20 +346,21 @@ void append_survivors(std::string& out, const Report& report, std::optional<std:
 std::optional<double> telling_share(const ReportCost& cost) {
   constexpr double kLeastNs = 10e9;
   const double share = cost.cpu_share.value_or(0);
-  return share > 0 && static_cast<double>(cost.own.cpu_ns) / share >= kLeastNs ? cost.cpu_share : std::nullopt;
+  return share > 0 && static_cast<double>(cpu_since_start(cost)) / share >= kLeastNs ? cost.cpu_share : std::nullopt;
 }
 
+/// Empty: it is not known.
 std::string cost_of(const ReportCost& cost, bool in_full) {
+  if (!cost.cpu_ns) return {};
   std::string text = "tracing cost: CPU ";
   if (cost.start_cpu_ns) text += fmt::format("{} to start, then ", format_duration(*cost.start_cpu_ns));
-  text += format_duration(cost.own.cpu_ns);
+  text += format_duration(cpu_since_start(cost));
   if (const auto share = telling_share(cost)) text += fmt::format(" ({:.1f} % of one)", *share * 100);
   if (!in_full) return text;
-  text += cost.own.kernel_ns ? fmt::format(", in the kernel {}", format_duration(*cost.own.kernel_ns))
-                             : ", in the kernel not measured";
-  if (cost.own.memory_bytes) text += fmt::format(", memory {}", format_bytes(*cost.own.memory_bytes));
-  if (cost.own.kernel_memory_bytes)
-    text += fmt::format(", kernel memory {}", format_bytes(*cost.own.kernel_memory_bytes));
+  text += cost.kernel_ns ? fmt::format(", in the kernel {}", format_duration(*cost.kernel_ns))
+                         : ", in the kernel not measured";
+  if (cost.memory_bytes) text += fmt::format(", memory {}", format_bytes(*cost.memory_bytes));
+  if (cost.kernel_memory_bytes) text += fmt::format(", kernel memory {}", format_bytes(*cost.kernel_memory_bytes));
   return text;
 }
 
@@ -360,11 +368,13 @@ std::string cost_of(const ReportCost& cost, bool in_full) {
 std::string not_in_rows(const Completeness& certificate) {
   std::string text;
   if (certificate.attached != 0)
-    text += fmt::format("{} before it was followed, and {} since then: {} of CPU more since birth\n",
-                        format_count(certificate.attached, "process lived", "processes lived"),
-                        certificate.attached == 1 ? "counts" : "count", format_duration(certificate.cpu_before_ns));
+    text += fmt::format("{} before tracing began; figures count from then{}\n",
+                        format_count(certificate.attached, "process ran", "processes ran"),
+                        certificate.cpu_before_ns == 0
+                            ? ""
+                            : fmt::format(" ({} of CPU before)", format_duration(certificate.cpu_before_ns)));
   for (const auto& [daemon, calls] : certificate.handed_over)
-    text += fmt::format("work was handed to {} ({}): what its daemon ran is not in these figures\n", daemon,
+    text += fmt::format("{} was asked to run something ({}): what its daemon ran is not in these figures\n", daemon,
                         format_count(calls, "call", "calls"));
   return text;
 }
@@ -373,7 +383,8 @@ std::string not_in_rows(const Completeness& certificate) {
 void append_certificate(std::string& out, const Report& report, std::optional<std::size_t> columns) {
   const Completeness& certificate = report.completeness;
   const bool notable = telling_share(report.cost).value_or(0) > kNotableCost;
-  out += fmt::format("\n{}complete: {}", certificate.complete ? "" : "NOT ", seen_text(certificate));
+  out += certificate.complete ? "\ncomplete: " : certificate.missed_at_most ? "\n" : "\nNOT complete: ";
+  out += seen_text(certificate);
   if (!certificate.rows_are_whole && !certificate.missed_at_most)
     out += certificate.total_is_whole
                ? fmt::format(
@@ -385,13 +396,15 @@ void append_certificate(std::string& out, const Report& report, std::optional<st
   if (all_well) {
     const std::string cost = cost_of(report.cost, false);
     const std::size_t line = width_of(out.substr(out.rfind('\n') + 1));
-    out += (columns && line + 2 + width_of(cost) > *columns ? "\n" : "; ") + cost + '\n' + not_in_rows(certificate);
+    if (!cost.empty()) out += (columns && line + 2 + width_of(cost) > *columns ? "\n" : "; ") + cost;
+    out += '\n' + not_in_rows(certificate);
     return;
   }
   out += '\n';
   for (const MissingFamilies& each : missing_families(certificate))
     out += fmt::format("{}: {} [{}]\n", each.names, each.problem->what, to_string(each.problem->code));
-  out += cost_of(report.cost, true) + '\n' + not_in_rows(certificate);
+  if (const std::string cost = cost_of(report.cost, true); !cost.empty()) out += cost + '\n';
+  out += not_in_rows(certificate);
 }
 
 }  // namespace

@@ -38,6 +38,8 @@ std::string cell_text(const ReportRow& row, const RowFigure<T>& figure, bool wit
   if (found.at_most && (text.empty() || with_at_most))
     text += (text.empty() ? "" : " ") + with_bound(Bound::kAtMost, text_of_number(*found.at_most, figure.unit));
   if (text.empty()) text = kUnknownFigure;
+  // That it is not less than nothing says nothing.
+  if (name == "cpu_utilization" && text == with_bound(Bound::kAtLeast, text_of_number(0.0, figure.unit))) return "";
   if (name == "cpu_utilization" && row.requested.millicpus)
     text += " of " + format_share(static_cast<double>(*row.requested.millicpus) / 1000);
   if (name == "memory_bytes" && row.requested.memory_bytes) text += " of " + format_bytes(*row.requested.memory_bytes);

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/file_systems.hpp"
-#include "report/run_folder.hpp"
 #include "report/sums/touched.hpp"
 #include "rules/port_names.hpp"
 #include "show/figures.hpp"
@@ -30,27 +29,17 @@ constexpr std::size_t kMostGpusShown = 8;
 constexpr std::uint64_t kLeastGpuBytes = 1u << 20;
 constexpr std::uint64_t kLeastGpuNs = 100'000'000;
 
-/// That all files which are worth a word are in. Empty: no other than the root, or there is one file.
-std::string shared_folder(const Report& report) {
-  std::optional<std::string> folder;
-  std::size_t files = 0;
-  for (const BusyFile& file : report.files) {
-    if (std::max(file.read_bytes, file.written_bytes) < kLeastFileBytes) continue;
-    if (!file.path.starts_with('/')) return {};
-    const std::string above = file.path.substr(0, file.path.find_last_of('/'));
-    folder = ++files == 1 ? above : nearest_above(*folder, above);
-  }
-  return files > 1 ? *folder : "";
-}
-
 /// The end of a path says most.
 std::string short_path(const std::string& path) {
   if (path.size() <= kMostPathWidth) return printable(path);
   return symbols().ellipsis + printable(path.substr(path.size() - kMostPathWidth));
 }
 
-std::string files_line(const Report& report, const std::string& folder, const char* what,
-                       std::uint64_t BusyFile::*bytes, std::string BusyFile::*tool) {
+/// Those in the runs' folder by their paths in there.
+std::string files_line(const Report& report, const char* what, std::uint64_t BusyFile::*bytes,
+                       std::string BusyFile::*tool) {
+  const std::string folder = report.folder.empty() ? "" : report.folder + '/';
+  bool any_below = false;
   std::vector<BusyFile> files = report.files;
   std::stable_sort(files.begin(), files.end(),
                    [bytes](const BusyFile& a, const BusyFile& b) { return a.*bytes > b.*bytes; });
@@ -58,11 +47,13 @@ std::string files_line(const Report& report, const std::string& folder, const ch
   std::size_t shown = 0;
   for (const BusyFile& file : files) {
     if (file.*bytes < kLeastFileBytes || shown++ == kMostShown) break;
+    const bool is_below = !folder.empty() && file.path.starts_with(folder);
+    any_below |= is_below;
     text += fmt::format("{}{} ({}, most by {})", text.empty() ? "" : ", ",
-                        short_path(folder.empty() ? file.path : file.path.substr(folder.size() + 1)),
+                        short_path(is_below ? file.path.substr(folder.size()) : file.path),
                         format_figure(bytes_of(file, bytes), format_bytes), printable(file.*tool, kMostToolWidth));
   }
-  const std::string where = folder.empty() ? "" : " below " + short_path(folder);
+  const std::string where = any_below ? " below " + short_path(report.folder) : "";
   return text.empty() ? "" : fmt::format("most {}{}: {}\n", what, where, text);
 }
 
@@ -181,9 +172,8 @@ std::string gpus_lines(const Report& report) {
 }  // namespace
 
 std::string format_touched(const Report& report) {
-  const std::string folder = shared_folder(report);
-  const std::string text = files_line(report, folder, "read", &BusyFile::read_bytes, &BusyFile::read_by) +
-                           files_line(report, folder, "written", &BusyFile::written_bytes, &BusyFile::written_by) +
+  const std::string text = files_line(report, "read", &BusyFile::read_bytes, &BusyFile::read_by) +
+                           files_line(report, "written", &BusyFile::written_bytes, &BusyFile::written_by) +
                            file_systems_line(report) + peers_lines(report) + devices_lines(report) + gpus_lines(report);
   return text.empty() ? "" : '\n' + text;
 }

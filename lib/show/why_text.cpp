@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -31,6 +32,7 @@ namespace {
 
 constexpr std::size_t kMostSubjectName = 80;
 constexpr std::size_t kMostWhyCommand = 100;
+constexpr std::size_t kLeastBesides = 64;  ///< Columns of text that a table of processes has before the commands.
 constexpr std::size_t kMostNeighborsShown = 5;
 constexpr std::size_t kMostFailuresShown = 8;
 constexpr std::size_t kMostCandidates = 12;
@@ -95,6 +97,22 @@ std::string figures_text(const T& of, const std::optional<Figure>& cpu_ns, const
                             format_figure(of.written_bytes, format_bytes));
 }
 
+/// "mostly waited for a CPU"
+std::string_view bound_text(std::string_view bound_by) {
+  static constexpr std::pair<std::string_view, std::string_view> kTexts[] = {
+      {"compute", "computed"},
+      {"memory", "waited for memory"},
+      {"disk", "waited for storage"},
+      {"network", "waited for the network"},
+      {"pipe", "waited for pipes or local sockets"},
+      {"lock", "waited for locks"},
+      {"cpu_limit", "was held back by its CPU limit"},
+      {"oversubscribed", "waited for a CPU"}};
+  for (const auto& [bound, text] : kTexts)
+    if (bound == bound_by) return text;
+  return "idle";
+}
+
 /// "used 3.1 of 8 requested CPUs while it computed"
 std::string parallelism_text(double parallelism, const Requested& requested) {
   const std::string of =
@@ -105,7 +123,10 @@ std::string parallelism_text(double parallelism, const Requested& requested) {
 std::string time_text(const Subject& subject) {
   const ReportRow row = row_of_subject(subject);
   if (row.time.empty()) return "\nwhere its time went is not known\n";
-  std::string out = fmt::format("\nwhere its time went: {}\n", time_bar(row.time));
+  const bool from_fork = subject.process != nullptr && !subject.process->cpu_before_ns;
+  std::string out =
+      fmt::format("\nwhere its time went{}: {}\n",
+                  from_fork ? " since its fork (in a report's rows: since the exec)" : "", time_bar(row.time));
   Grid grid({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
   const bool has_range = std::any_of(row.time.begin(), row.time.end(),
                                      [](const TimeShare& each) { return each.cause == TimeCause::kUnclear; });
@@ -127,12 +148,13 @@ std::string time_text(const Subject& subject) {
     out += fmt::format("  waits for task {}: {}, by {}s\n",
                        each.name.empty() ? to_string(each.task_key) : printable(each.name, kMostSubjectName),
                        format_duration(each.wait_ns), printable(each.cause, kMostSubjectName));
-  out += row.bound_share ? fmt::format("  bound by {}: {} of its time\n", row.bound_by, format_share(*row.bound_share))
-                         : "  bound by no single cause\n";
+  out += row.bound_share
+             ? fmt::format("  mostly {}: {} of its time\n", bound_text(row.bound_by), format_share(*row.bound_share))
+             : "  bound by no single cause\n";
   return out;
 }
 
-void add_process_row(Grid& grid, const SubjectProcess& each, std::uint64_t origin_ns) {
+void add_process_row(Grid& grid, const SubjectProcess& each, std::uint64_t origin_ns, std::size_t command_width) {
   const Process& process = *each.process;
   const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
     return value ? format(*value) : std::string(kUnknownFigure);
@@ -141,16 +163,22 @@ void add_process_row(Grid& grid, const SubjectProcess& each, std::uint64_t origi
             format_duration(each.begin_ns - std::min(each.begin_ns, origin_ns)),
             format_duration(each.end_ns - std::min(each.begin_ns, each.end_ns)), text(each.cpu_ns, format_duration),
             text(each.peak_bytes, format_bytes), each.living ? "lives" : ended_text(each.exit_code, each.exit_signal),
-            printable(joined_command(*process.program).value_or(""), kMostWhyCommand)});
+            printable(joined_command(*process.program).value_or(""), command_width)});
 }
 
 std::string processes_text(const std::string& title, const std::vector<SubjectProcess>& processes, std::size_t most,
-                           std::uint64_t origin_ns) {
+                           std::uint64_t origin_ns, std::optional<std::size_t> columns) {
   if (processes.empty()) return {};
   Grid grid({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft,
              Align::kLeft});
   grid.add({"  tool", "pid", "after", "took", "CPU", "peak", "ended by", "command"});
-  for (std::size_t i = 0; i < std::min(most, processes.size()); ++i) add_process_row(grid, processes[i], origin_ns);
+  const std::size_t width = columns.value_or(std::numeric_limits<std::size_t>::max());
+  const std::size_t command_width = std::min(kMostWhyCommand, width - std::min(width, kLeastBesides));
+  for (std::size_t i = 0; i < std::min(most, processes.size()); ++i)
+    add_process_row(grid, processes[i], origin_ns, command_width);
+  // Those that matter least: command, peak, and when it began.
+  for (const std::size_t column : {7u, 5u, 2u})
+    if (grid.width() >= width) grid.drop_column(column);
   return fmt::format("\n{}:\n{}", title, grid.text());
 }
 
@@ -272,9 +300,11 @@ std::string why_text(const Subjects& subjects, const WhyOptions& options) {
   const std::vector<Finding> findings = subjects.findings();
   std::string out;
   if (findings.empty()) {
-    out = subjects.is_polled() ? "nothing was found, but most failures, short processes, waits and files can't be seen "
-                                 "without rights: 'tracerd check' says how to get them\n"
-                               : "nothing was found: no failure, no stall, nothing slow that stands out\n";
+    out = subjects.is_polled()
+              ? "nothing was found, but most failures, short processes, waits and files can't be seen "
+                "without rights: 'tracerd check' says how to get them\n"
+              : "nothing was found: no stall, no slowness, no failure that stands out; the report lists "
+                "all that failed\n";
   } else {
     std::vector<const Finding*> all;
     for (const Finding& each : findings) all.push_back(&each);
@@ -306,8 +336,8 @@ std::string why_text(const Subjects& subjects, const Subject& subject, const Why
   if (subject.scope != nullptr) {
     const SubjectScope& scope = *subject.scope;
     out += processes_text("processes, most CPU first; 'after' is since it began", scope.largest,
-                          SubjectScope::kMostLargest, scope.begin_ns);
-    out += processes_text("failed", scope.failures, kMostFailuresShown, scope.begin_ns);
+                          SubjectScope::kMostLargest, scope.begin_ns, options.columns);
+    out += processes_text("failed", scope.failures, kMostFailuresShown, scope.begin_ns, options.columns);
     out += lives_text(scope);
     if (scope.is_run) out += path_text(subjects, scope);
   }

@@ -14,6 +14,12 @@ constexpr bool tasks_speak(std::uint64_t without_task_ns, std::uint64_t wall_ns)
   return without_task_ns <= wall_ns - wall_ns / 5;
 }
 
+/// All processes of a task that has finished are in others, such as those of a job that is a task of an engine, too: it
+/// counts no more.
+constexpr bool is_within_others(std::uint64_t processes, bool is_any_seen) noexcept {
+  return processes != 0 && !is_any_seen;
+}
+
 /// Whether a run counts as one with tasks. Scripts that a script started are tasks by inference alone: where a run has
 /// no others, they count only if they speak for it.
 class CountedTasks {

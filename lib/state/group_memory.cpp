@@ -51,12 +51,14 @@ PeakBounds GroupMemory::peak() const {
     peak.at_least_bytes = std::max(peak.at_least_bytes, bytes.value_or(0));
     if (!bytes) ++peak.unknown_snapshots;
   }
-  // Rounds of snapshots may see some pages twice that programs have in common: libraries.
   // What a recording says may be any number.
   const std::uint64_t most_bytes =
       own_peaks_.most_bytes() +
       std::min(worked_bytes_, std::numeric_limits<std::uint64_t>::max() - own_peaks_.most_bytes());
-  if (unknown_peaks_ == 0 && most_bytes != 0) peak.at_most_bytes = std::max(most_bytes, peak.at_least_bytes);
+  if (unknown_peaks_ != 0 || most_bytes == 0) return peak;
+  peak.at_most_bytes = most_bytes;
+  // A snapshot may see some pages twice that programs have in common, and its counters lag by some pages.
+  peak.at_least_bytes = std::min(peak.at_least_bytes, most_bytes);
   return peak;
 }
 

@@ -128,6 +128,12 @@ constexpr auto kMakeEvent = []<class... E>(TypeList<E...>) {
 
 }  // namespace
 
+Context context_at(const ColumnFrame& frame, std::size_t row) {
+  Context context;
+  RowReader(frame, {}, frame.part(kPlaceOfPart<Context>).columns.data(), row).read(context);
+  return context;
+}
+
 void EventRows::open(const ColumnFrame& frame, const std::function<void(Context&)>& rename) {
   frame_ = nullptr;
   row_ = charged_bytes_ = refused_ = 0;

@@ -23,6 +23,9 @@ struct SharedPartsOf<TypeList<T...>> {
 /// The parts of a frame, each as the one object that its events share.
 using SharedParts = SharedPartsOf<PartTypes>::Type;
 
+/// Of one row of the frame's contexts.
+Context context_at(const ColumnFrame& frame, std::size_t row);
+
 /// Makes the events of a frame, in their order.
 class EventRows {
  public:

@@ -266,12 +266,28 @@ void Batch::add(const HostInfo& host) {
   ++rows_;
 }
 
-OwnedArray Batch::finish() {
+std::size_t Batch::bytes() const noexcept {
+  const auto known = std::count_if(flats_.begin(), flats_.end(), [](const auto& each) { return each && each->any(); });
+  return text_bytes() + rows_ * static_cast<std::size_t>(known) * sizeof(std::uint64_t);
+}
+
+OwnedArray Batch::finish() { return finish(nullptr); }
+
+OwnedArray Batch::finish_known(OwnedSchema& schema) { return finish(&schema); }
+
+OwnedArray Batch::finish(OwnedSchema* known) {
   const Memory zeros = zero_memory(sizeof(std::uint64_t) * (rows_ + 1));
+  std::vector<OwnedSchema> fields;
   std::vector<OwnedArray> columns;
   columns.reserve(layout_.columns.size());
-  for (std::size_t i = 0; i < layout_.columns.size(); ++i)
-    columns.push_back(flats_[i] ? flats_[i]->take(zeros) : lists_[i]->take(zeros));
+  for (std::size_t i = 0; i < layout_.columns.size(); ++i) {
+    const bool any = flats_[i] ? flats_[i]->any() : lists_[i]->any();
+    OwnedArray column = flats_[i] ? flats_[i]->take(zeros) : lists_[i]->take(zeros);
+    if (known != nullptr && !any) continue;
+    if (known != nullptr) fields.push_back(schema_of(layout_.columns[i]));
+    columns.push_back(std::move(column));
+  }
+  if (known != nullptr) *known = make_schema("+s", "", false, std::move(fields));
   OwnedArray batch = make_array(rows_, 0, {nullptr}, std::move(columns));
   rows_ = 0;
   return batch;

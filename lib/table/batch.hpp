@@ -26,10 +26,14 @@ class Batch {
   bool full() const noexcept;
   std::size_t rows() const noexcept { return rows_; }
   std::size_t text_bytes() const noexcept;
+  /// About what its arrays take.
+  std::size_t bytes() const noexcept;
   /// One row: a host.
   void add(const HostInfo& host);
   /// All rows as a struct; the batch is empty then.
   OwnedArray finish();
+  /// Likewise, without the columns in which no row has a value; `schema` has the others.
+  OwnedArray finish_known(OwnedSchema& schema);
 
  private:
   /// The rows of one kind that come next.
@@ -38,6 +42,7 @@ class Batch {
     std::vector<std::uint32_t> at = {};  ///< In the batch; empty if they follow each other.
     std::size_t count = 0;
   };
+  OwnedArray finish(OwnedSchema* known);
   void find_rows(const ColumnFrame& frame, std::size_t first_row, std::size_t sources);
   std::size_t refuse_large();
   void append_flat(std::size_t column, std::size_t count);

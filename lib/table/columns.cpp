@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -11,23 +12,29 @@
 namespace tracer::internal {
 namespace {
 
-template <class T>
+/// `kClamped`: see TableColumn.
+template <class T, bool kClamped = false>
 class NumberColumn final : public FlatColumn {
  protected:
   void reserve(std::size_t rows) override { data_.reserve(rows); }
   void write_zeros(std::size_t count) override { data_.fill(count); }
   void write(const RowValues& values, std::size_t count) override {
     T* const to = data_.extend(count);
-    if constexpr (sizeof(T) == sizeof(std::uint64_t)) {
+    if constexpr (sizeof(T) == sizeof(std::uint64_t) && !kClamped) {
       std::memcpy(to, values.numbers.data(), count * sizeof(T));
     } else {
-      for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<T>(values.numbers[i]);
+      for (std::size_t i = 0; i < count; ++i) to[i] = made(values.numbers[i]);
     }
   }
-  void write_at(std::size_t row, std::uint64_t number) override { data_[row] = static_cast<T>(number); }
+  void write_at(std::size_t row, std::uint64_t number) override { data_[row] = made(number); }
   Memory take_data() override { return data_.take(); }
 
  private:
+  static T made(std::uint64_t number) noexcept {
+    if constexpr (kClamped) number = std::min<std::uint64_t>(number, std::numeric_limits<T>::max());
+    return static_cast<T>(number);
+  }
+
   Buffer<T> data_;
 };
 
@@ -224,7 +231,9 @@ std::unique_ptr<FlatColumn> make_flat_column(const TableColumn& column) {
   switch (column.type) {
     case Type::kBool: return std::make_unique<BoolColumn>();
     case Type::kI32: return std::make_unique<NumberColumn<std::int32_t>>();
-    case Type::kI64: return std::make_unique<NumberColumn<std::int64_t>>();
+    case Type::kI64:
+      if (column.clamped) return std::make_unique<NumberColumn<std::int64_t, true>>();
+      return std::make_unique<NumberColumn<std::int64_t>>();
     case Type::kU32: return std::make_unique<NumberColumn<std::uint32_t>>();
     case Type::kU64: return std::make_unique<NumberColumn<std::uint64_t>>();
     default: return std::make_unique<DictionaryColumn>(TextOf(column.type, column.names));

@@ -52,6 +52,8 @@ class FlatColumn {
   virtual void open_frame(std::span<const std::string_view> /*texts*/) {}
   void append_null(std::size_t count);
   void append(const RowValues& values, std::size_t count);
+  /// Some row has a value.
+  bool any() const noexcept { return validity_.any(); }
   /// Into rows that were appended as null.
   void put(const RowValues& values, std::span<const std::uint32_t> rows);
   /// Begins anew. `zeros` has 8 bytes for each row.
@@ -117,6 +119,7 @@ class ListColumn {
   /// The list at `row` of `section`.
   void append(FrameValues& frame, const Section& section, const Origin& origin, std::size_t row);
   OwnedArray take(const Memory& zeros);
+  bool any() const noexcept { return validity_.any(); }
   std::size_t text_bytes() const noexcept;
 
  private:
@@ -140,6 +143,7 @@ class ListColumn {
 bool is_list(const TableColumn& column) noexcept;
 bool is_text(Type type) noexcept;  ///< Shown as text: enumerations and keys are, too.
 std::unique_ptr<FlatColumn> make_flat_column(const TableColumn& column);
+OwnedSchema schema_of(const TableColumn& column);
 /// Of the struct that a batch is.
 OwnedSchema schema_of(const TableLayout& layout);
 

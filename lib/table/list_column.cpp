@@ -79,15 +79,13 @@ OwnedArray ListColumn::take(const Memory& zeros) {
   return array;
 }
 
-namespace {
-
-OwnedSchema make_column_schema(const TableColumn& column) {
+OwnedSchema schema_of(const TableColumn& column) {
   std::vector<OwnedSchema> children;
   if (!column.fields.empty()) {
     std::vector<OwnedSchema> fields;
     for (const TableColumn& field : column.fields)
-      fields.push_back(is_text(field.type) ? make_schema("u", field.name, field.nullable) : make_column_schema(field));
-    children.push_back(make_schema("+s", "item", false, std::move(fields)));
+      fields.push_back(is_text(field.type) ? make_schema("u", field.name, field.nullable) : schema_of(field));
+    children.push_back(make_schema("+s", "item", column.null_items, std::move(fields)));
     return make_schema("+l", column.name, column.nullable, std::move(children));
   }
   switch (column.type) {
@@ -97,17 +95,15 @@ OwnedSchema make_column_schema(const TableColumn& column) {
     case Type::kU32: return make_schema("I", column.name, column.nullable);
     case Type::kU64: return make_schema("L", column.name, column.nullable);
     case Type::kTexts:
-      children.push_back(make_schema("u", "item", false));
+      children.push_back(make_schema("u", "item", column.null_items));
       return make_schema("+l", column.name, column.nullable, std::move(children));
     default: return make_dictionary_schema(column.name, column.nullable);
   }
 }
 
-}  // namespace
-
 OwnedSchema schema_of(const TableLayout& layout) {
   std::vector<OwnedSchema> columns;
-  for (const TableColumn& column : layout.columns) columns.push_back(make_column_schema(column));
+  for (const TableColumn& column : layout.columns) columns.push_back(schema_of(column));
   return make_schema("+s", "", false, std::move(columns));
 }
 

@@ -265,7 +265,39 @@ const TableRule& rule_of(Table table) {
   throw Error({ErrorCode::kInvalidArgument, 0, "there is no such table", "use a value of tracer::Table", {}});
 }
 
+TableColumn as_signed(TableColumn column) {
+  for (TableColumn& field : column.fields) field = as_signed(std::move(field));
+  column.nullable = column.null_items = true;
+  column.clamped = column.fields.empty() && (column.type == Type::kU64 || column.type == Type::kU32);
+  if (column.clamped) column.type = Type::kI64;
+  return column;
+}
+
 }  // namespace
+
+TableLayout signed_part_of(const TableLayout& whole, std::span<const EventKind> kinds,
+                           std::span<const std::string> columns) {
+  const auto is_of = [](const auto& wanted, const auto& one) {
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), one) != wanted.end();
+  };
+  TableLayout part;
+  part.table = whole.table;
+  std::vector<const TableSource*> taken;
+  for (const TableSource& source : whole.sources) {
+    if (!is_of(kinds, source.kind)) continue;
+    taken.push_back(&source);
+    part.sources.push_back({source.kind, source.place, {}});
+  }
+  for (std::size_t i = 0; i < whole.columns.size(); ++i) {
+    if (!is_of(columns, whole.columns[i].name)) continue;
+    for (const auto place : {&TableLayout::kind_column, &TableLayout::unix_column, &TableLayout::unix_time,
+                             &TableLayout::wall_column, &TableLayout::wall_begin, &TableLayout::wall_end})
+      if (whole.*place == i) part.*place = part.columns.size();
+    part.columns.push_back(as_signed(whole.columns[i]));
+    for (std::size_t at = 0; at < taken.size(); ++at) part.sources[at].origins.push_back(taken[at]->origins[i]);
+  }
+  return part;
+}
 
 const TableLayout& layout_of(Table table) {
   static const auto all = [] {

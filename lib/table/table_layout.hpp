@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct TableColumn {
   Unit unit = Unit::kNone;
   bool nullable = false;
   std::vector<TableColumn> fields = {};  ///< Of a list of structs; `type` means nothing then.
+  bool null_items = false;               ///< Of a list: by its schema, items may be null.
+  bool clamped = false;                  ///< With kI64: what is more, as its values have no sign, becomes the most.
 };
 
 constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
@@ -61,5 +64,9 @@ struct TableLayout {
 
 /// Made once. Throws Error(kInvalidArgument).
 const TableLayout& layout_of(Table table);
+/// Of a table: the rows of some kinds of events, and some columns; empty: all. As all engines read it: integers are
+/// kI64, but kI32, and anything may be null.
+TableLayout signed_part_of(const TableLayout& whole, std::span<const EventKind> kinds,
+                           std::span<const std::string> columns);
 
 }  // namespace tracer::internal

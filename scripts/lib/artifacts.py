@@ -80,7 +80,8 @@ def of_this_kernel(root):
 
 def of_command_line(root):
     inputs = sources(root, "build/dev/tracerd", "build/dev/tests/cli/take_out_findings", "tests/cli/*.py", "tests/hostile/*", "rules/*",
-                     "tests/data/recordings/**/*", "tests/support/fake_*.c", "scripts/on_gpu", "scripts/lib/gpu_*.py")
+                     "tests/data/recordings/**/*", "tests/support/fake_*.c", "scripts/on_gpu", "scripts/lib/gpu_*.py", "packaging/grafana/*",
+                     "docs/service.md")
     return digests(root, inputs) | {"kernel": platform.release()}
 
 

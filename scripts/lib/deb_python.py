@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the package tracer-python contains: the Python package and what its commands need in /opt/tracer, for Debian's own
-Python, the command tracer, and the units of tracer notify and tracer lake ship."""
+Python, the command tracer, and the units of tracer notify, tracer lake ship and compact."""
 import re
 import shutil
 import subprocess
@@ -38,7 +38,7 @@ def stage(build, staged, date, like_dev, python=None):
     command.parent.mkdir(parents=True, exist_ok=True)
     command.write_text(filled("tracer.in", PYTHON=interpreter(python)))
     command.chmod(0o755)
-    for unit in ("tracer-notify.service", "tracer-ship.service"):
+    for unit in ("tracer-compact.service", "tracer-compact.timer", "tracer-notify.service", "tracer-ship.service"):
         copy(ROOT / "packaging/systemd" / unit, staged / "lib/systemd/system" / unit)
     page = staged / "usr/share/man/man1/tracer.1"
     page.parent.mkdir(parents=True, exist_ok=True)

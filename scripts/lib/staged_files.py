@@ -68,3 +68,4 @@ def stage(build, prefix, components, date, program=None):
     copy(ROOT / "CHANGELOG.md", share / "doc/tracerd/CHANGELOG.md")
     copy(ROOT / "packaging/systemd/tracerd.service", prefix / "lib/systemd/system/tracerd.service")
     copy(ROOT / "packaging/systemd/tracerd.socket", share / "doc/tracerd/examples/tracerd.socket")
+    copy(ROOT / "packaging/grafana/tracer.json", share / "doc/tracerd/examples/grafana.json")

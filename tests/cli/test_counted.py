@@ -57,7 +57,7 @@ class Counted(support.TestCase):
         certificate = report["certificate"]
         self.assertEqual(certificate["attached"], 1)
         self.assertGreater(certificate["cpu_before_ns"], 0.9 * SECOND)
-        self.assertRegex(text, r"1 process lived before it was followed, and counts since then: [\d.]+ s of CPU more since birth")
+        self.assertRegex(text, r"1 process ran before tracing began; figures count from then \([\d.]+ s of CPU before\)")
         why = json.loads(self.tracerd("why", "--json", self.path("r"), f"pid:{pid}").stdout)
         self.assertLess(why["cpu_ns"], SECOND / 2)
         self.assertGreater(why["cpu_before_ns"], 0.9 * SECOND)
@@ -126,20 +126,24 @@ class Counted(support.TestCase):
                 result = self.tracerd("run", "--no-live", "--report", self.path("report.json"), "--", "sh", "-c", script,
                                       env=os.environ | {"PATH": f"{self.path('bin')}:{os.environ['PATH']}"})
                 self.assertEqual(json.loads(text_of(self.path("report.json")))["certificate"]["handed_over"], calls, result.stderr)
-                lines = re.findall(r"work was handed to (\S+) \((\d+) calls?\): what its daemon ran is not in these figures", result.stderr)
+                lines = re.findall(r"\n(\S+) was asked to run something \((\d+) calls?\): what its daemon ran is not in these figures", result.stderr)
                 self.assertEqual({name: int(count) for name, count in lines}, calls)
 
     def test_the_cost_of_tracing_includes_its_start(self):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        result = self.tracerd("run", "--no-live", "--report", self.path("report.json"), "--", "true")
+        result = self.tracerd("run", "--no-live", "--report", self.path("report.json"), "--record", self.path("r"), "--", "true")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         cost = json.loads(text_of(self.path("report.json")))["cost"]
-        counted = (cost["start_cpu_ns"] + cost["cpu_ns"]) / SECOND
+        counted = cost["cpu_ns"] / SECOND
         self.assertTrue(0.7 * used < counted <= 1.02 * used, (counted, used))
+        self.assertLess(cost["start_cpu_ns"], cost["cpu_ns"])
         line = next(line for line in result.stderr.split("\n") if "tracing cost" in line)
         self.assertRegex(line, r"tracing cost: CPU [\d.]+ m?s to start, then [\d.]+ [mu]?s")
         self.assertNotIn("%", line)
+        recorded = self.report_of(self.path("r"))["cost"]
+        self.assertTrue(0.5 * used < recorded["cpu_ns"] / SECOND <= used, (recorded, used))
+        self.assertFalse({"start_cpu_ns", "snapshots_cpu_ns"} & set(recorded))
 
 
 class Agreeing(support.TestCase):

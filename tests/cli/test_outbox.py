@@ -116,6 +116,42 @@ class Outbox(PastCase):
         self.assertEqual(len(paths_in(self.outbox)), 4)
         self.assertEqual(support.TestCase.tracerd(self, "report", self.recordings).returncode, 0)
 
+    def test_what_a_kill_has_left_is_sealed_by_the_next_start(self):
+        self.serve_host()
+        self.new_file(2)
+        self.end_service()
+        parts = parts_in(self.outbox)
+        before = {path: bytes_of(path) for path in parts.values()}
+        # Killed before the part had its mode, before it had its name, and before the hidden one went.
+        for number, mode in ((1, 0o600), (2, 0o640), (3, 0o640)):
+            hidden = os.path.join(os.path.dirname(parts[number]), "." + os.path.basename(parts[number]))
+            os.link(parts[number], hidden)
+            if number != 3:
+                os.unlink(parts[number])
+            os.chmod(hidden, mode)
+        self.serve_host()
+        self.end_service()
+        self.assertEqual({path: bytes_of(path) for path in before}, before)
+        self.assertEqual({stat.S_IMODE(os.stat(path).st_mode) for path in before}, {0o640})
+        self.assertEqual([path for path in paths_in(self.outbox) if "/." in path], [])
+
+    def test_a_foreign_file_in_the_place_of_a_part_stays_and_is_said(self):
+        self.serve_host()
+        self.new_file()
+        first = parts_in(self.outbox)[1]
+        foreign = first.replace("-00000001.", "-00000002.")
+        with open(foreign, "w", encoding="utf-8") as file:
+            file.write("foreign")
+        self.service.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.status()["outbox"]["failures"] > 0, "it is counted")
+        self.assertIn("File exists", self.status()["outbox"]["problem"])
+        self.assertEqual(text_of(foreign), "foreign")
+        self.assertEqual(stat.S_IMODE(os.stat(f"{self.recordings}/host.tracer.1").st_mode), 0o600)
+        os.unlink(foreign)
+        self.service.send_signal(signal.SIGHUP)
+        wait_until(lambda: os.path.exists(foreign) and os.path.samefile(foreign, f"{self.recordings}/host.tracer.2"), "it is sealed")
+        self.end_service()
+
     def test_modes_and_group(self):
         self.serve_with_group()
         self.run_as(ALICE, "/bin/true")

@@ -84,9 +84,17 @@ class Table(support.TestCase):
         self.assertIn("\n1 failed:\n", plain.text)
 
     def test_without_samples_it_says_how_to_name_them(self):
-        hint = "no samples are known: name them by --sample of tracerd run or task"
+        hint = " processes (name samples by --sample of tracerd run or task"
         self.assertIn(hint, self.tracerd("run", "--by", "sample", "--", "true").stderr)
         self.assertNotIn(hint, self.tracerd("run", "--by", "sample", "--sample", "S1", "--", "true").stderr)
+
+    def test_where_rows_do_not_add_up_a_line_says_why(self):
+        texts = {by: self.tracerd("run", "--by", by, "--", "sh", "-c", "true; exec /bin/true").stderr for by in ("process", "task", "tool")}
+        self.assertIn("\nin no row, as part of no task: 1 of 1 processes (--by tool has them)\n", texts["task"])
+        self.assertIn("\nrows add up to 2 processes, not 1: one that executed several programs counts in each\n", texts["tool"])
+        self.assertNotRegex(texts["process"], "part of no|add up to")
+        many = self.tracerd("run", "--by", "process", "--", "sh", "-c", "for i in $(seq 40); do /bin/true; done").stderr
+        self.assertRegex(many, r"\n… \d+ more processes with less CPU each: CPU \d+ .s\n")
 
     def test_tools_and_tasks_are_told_apart(self):
         script = f"{TRACERD} task --step sort -- sort /etc/passwd > /dev/null; sort /etc/group > /dev/null"

@@ -51,6 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       passes_over([&] { snapshot_from(*line); });
       passes_over([&] { findings_from(*line); });
       passes_over([&] { status_from(*line); });
+      passes_over([&] { usage_from(*line); });
       passes_over([&] { subscribe_from(*line); });
       passes_over([&] { flush_from(*line); });
       passes_over([&] { label_from(*line); });

@@ -110,7 +110,7 @@ def requests(hostile):
     """All requests with wrong types, extreme values and broken bytes."""
     me = os.getpid()
     context = {"task": hostile.mark, "labels": {"a": "b"}}
-    good = [{"request": name} for name in ("totals", "statistics", "status", "snapshot", "flush", "history", "recordings")]
+    good = [{"request": name} for name in ("totals", "statistics", "status", "snapshot", "flush", "history", "recordings", "usage")]
     good += [{"request": "hello", "version": 1}, {"request": "findings", "since_ns": 0}, {"request": "recordings", "since": 1},
              {"request": "history", "pipeline": "p", "step": "s", "input_bytes": 1},
              {"request": "state", "since": "0.1", "rows": ["tasks", "counts"], "key": "0" * 16, "fields": ["cpu_ns", "state"]},

@@ -191,6 +191,8 @@ class Contents(WithFolder):
         unit = self.folder / "tracerd.service"
         text = (extracted / "lib/systemd/system/tracerd.service").read_text()
         unit.write_text(text.replace("/usr/bin/tracerd", str(extracted / "usr/bin/tracerd")))
+        self.assertEqual((extracted / "usr/share/doc/tracerd/examples/grafana.json").read_text(),
+                         (ROOT / "packaging/grafana/tracer.json").read_text())
         # Its status is 0 also where it finds mistakes.
         socket = self.folder / "tracerd.socket"
         socket.write_text((extracted / "usr/share/doc/tracerd/examples/tracerd.socket").read_text())
@@ -200,18 +202,18 @@ class Contents(WithFolder):
         self.assertIn("Overall exposure level for tracerd.service:", said)
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
-    def test_the_units_of_notify_and_ship_have_no_mistakes(self):
+    def test_the_units_of_notify_and_lakes_have_no_mistakes(self):
         extracted = self.extracted("tracerd", "tracer-python")
         shutil.copy(extracted / "lib/systemd/system/tracerd.service", self.folder)
-        for name in ("tracer-notify.service", "tracer-ship.service"):
+        for name in ("tracer-notify.service", "tracer-ship.service", "tracer-compact.service", "tracer-compact.timer"):
             text = (extracted / "lib/systemd/system" / name).read_text()
             self.assertEqual(text, (ROOT / "packaging/systemd" / name).read_text())
             unit = self.folder / name
             unit.write_text(text.replace("/usr/bin/tracer ", f"{extracted}/usr/bin/tracer "))
             self.assertEqual(output_of("systemd-analyze", "verify", "--man=no", unit), "")
-        said = output_of("systemd-analyze", "security", "--offline=true", "--no-pager", f"--root={extracted}", "--threshold=28",
-                         "tracer-ship.service")
-        self.assertIn("Overall exposure level for tracer-ship.service:", said)
+        for name in ("tracer-ship.service", "tracer-compact.service"):
+            said = output_of("systemd-analyze", "security", "--offline=true", "--no-pager", f"--root={extracted}", "--threshold=28", name)
+            self.assertIn(f"Overall exposure level for {name}:", said)
 
     def test_another_project_builds_with_the_development_package(self):
         extracted = self.extracted("tracerd", "libtracer0.2", "libtracer-c0", "libtracer-dev")
@@ -371,6 +373,7 @@ class DebianPackages(WithRoot):
         enabled = self.good("sh", "-c", "ls -R /etc/systemd")
         self.assertNotIn("tracer-notify", enabled)
         self.assertNotIn("tracer-ship", enabled)
+        self.assertNotIn("tracer-compact", enabled)
         self.root.put("/tmp/run.tracer", ROOT / "tests/data/recordings/nextflow-24.tracer")
         self.tracer_is_alone()
         self.commands_work()

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+RECORDINGS = ROOT / "tests/data/recordings"
 TRACERD = os.environ.get("TRACERD", str(ROOT / "build/dev/tracerd"))
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from support import TRACERD, TempDir, needs_tracing, run_python, wait_until
+from support import RECORDINGS, TRACERD, TempDir, needs_tracing, run_python, wait_until
 
 try:
     import duckdb
@@ -166,7 +166,7 @@ class Splits(CostCase):
     def test_free_in_its_first_hour(self) -> None:
         result = self.costs([split_line(ECS[1], "0.0", "0.0")], [task("10:00:00", "10:20:00"), task("10:00:00", "10:20:00", "ff/00ff00")])
         self.assertEqual(result.free_attempts, 1)
-        self.assertTrue(any("1 tasks have no line" in note for note in result.notes), result.notes)
+        self.assertTrue(any("1 task has no line" in note for note in result.notes), result.notes)
         self.assertEqual(Decimal(result.rows[0]["billed"]), 0)
 
     def test_by_ecs_id_without_tags(self) -> None:
@@ -246,7 +246,7 @@ class Splits(CostCase):
     def test_a_task_that_is_longer_than_the_bill(self) -> None:
         for begin, end, said in (("10:00:00", "10:59:00", False), ("10:00:00", "11:30:00", True), ("09:30:00", "10:30:00", True)):
             result = self.costs([split_line(ECS[1], "0.5", "0.2")], [task(begin, end)])
-            self.assertEqual(any("only a part of their cost" in note for note in result.notes), said, (begin, end))
+            self.assertEqual(any("only a part of the cost" in note for note in result.notes), said, (begin, end))
 
     def test_fargate(self) -> None:
         line = split_line(ECS[1], "", "", line_item_unblended_cost="0.25", line_item_usage_type="EU-Fargate-vCPU-Hours:perCPU")
@@ -376,7 +376,7 @@ class Machines(CostCase):
     def test_clock_is_apart(self) -> None:
         result = self.costs([machine_line("1.00")], [task("09:59:57", "10:30:00")], [HOST])
         self.assertEqual(self.sums(result)["allocated"], Decimal("0.25"))
-        self.assertTrue(any("clipped" in note for note in result.notes), result.notes)
+        self.assertTrue(any("cut off" in note for note in result.notes), result.notes)
 
     def test_size_not_known(self) -> None:
         result = self.costs([machine_line("1.00", product_vcpu="", product_memory="")], [task("10:00:00", "10:30:00")])
@@ -640,7 +640,7 @@ class BadBills(CostCase):
         """Without an id, it may be two: a note counts them."""
         result = costs([self.table("bill.csv", [machine_line("1"), machine_line("1"), machine_line("0", 12), machine_line("0", 12)])])
         self.assertEqual(Decimal(result.totals["USD"]["billed"]), 2)
-        self.assertTrue(any(note.startswith("1 lines are like another of their file") for note in result.notes), result.notes)
+        self.assertTrue(any(note.startswith("1 line is like another of the same file") for note in result.notes), result.notes)
 
     def test_a_cut_line_has_its_reason(self) -> None:
         path = self.folder / "bill.csv"
@@ -658,7 +658,7 @@ class BadBills(CostCase):
     def test_a_task_without_an_end(self) -> None:
         result = self.costs([machine_line("1")], [task("10:00:00", "10:30:00") | {"complete": "-"}], [HOST])
         self.assertEqual(self.sums(result), {"idle": Decimal(1)})
-        self.assertTrue(any("1 tasks have no times" in note for note in result.notes), result.notes)
+        self.assertTrue(any("1 task has no times" in note for note in result.notes), result.notes)
 
     def test_lines_that_differ_in_a_column_that_is_not_read(self) -> None:
         """Two parts of one export: usage of one hour at two prices of the same unit."""
@@ -680,7 +680,7 @@ class BadBills(CostCase):
         self.refused("TRC131", "new.csv, row 1", bills=bills)
         result = costs(bills, repeated="newest")
         self.assertEqual(Decimal(result.totals["USD"]["billed"]), 2)
-        self.assertTrue(any("replaced" in note for note in result.notes))
+        self.assertTrue(any("gave way" in note for note in result.notes))
 
     def test_two_deliveries_of_one_month(self) -> None:
         """The open one and the final one: other ids and invoices, also if one was written in another way; by --repeated newest, the
@@ -893,7 +893,7 @@ class Prices(CommandCase):
         prices = self.table("prices.csv", self.LIST)
         result = costs([], [first, second], prices=prices)
         self.assertEqual((result.tasks, Decimal(result.rows[0]["allocated"])), (2, Decimal("1.04")))
-        self.assertIn("1 attempts are in several files", " ".join(result.notes))
+        self.assertIn("1 attempt is in several files: counted once", " ".join(result.notes))
         self.refused("TRC131", "named twice", tasks=[first, first], prices=prices)
         # Nor does it weigh twice in a bill.
         lines = self.table("bill.csv", [machine_line("1.00")])
@@ -911,7 +911,7 @@ class Prices(CommandCase):
         machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a"}
         result = self.estimated(task("10:00:00", "11:00:00", cpus="", memory="0", **machine))
         self.assertEqual(result.rows, [])
-        self.assertIn("1 tasks have no estimate: its size is not known", result.notes)
+        self.assertIn("1 task has no estimate: its size is not known", result.notes)
         result = self.estimated(task("10:00:00", "11:00:00", memory="", **machine))
         self.assertEqual(Decimal(result.rows[0]["allocated"]), Decimal("0.36"))
         self.assertTrue(any("too low" in note for note in result.notes), result.notes)
@@ -924,7 +924,7 @@ class Prices(CommandCase):
         result = self.estimated(*tasks, by=["step"])
         long = next(Decimal(row["allocated"]) for row in result.rows if row["step"] == "LONG")
         self.assertLess(long, Decimal("0.52") * 660 / 3600)
-        self.assertTrue(any("1 tasks took far longer" in note for note in result.notes), result.notes)
+        self.assertTrue(any("1 task took far longer" in note for note in result.notes), result.notes)
 
     def test_after_the_bill(self) -> None:
         """Two states, never one sum."""
@@ -949,14 +949,14 @@ class Prices(CommandCase):
         self.tracer("prices", "show", "m6i.xlarge", status=1)
         self.assertIn("the file's own date", self.tracer("prices", "import", path).stdout)
         old = self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])
-        self.assertIn("the price list says no date", self.tracer("cost", old).stdout)
+        self.assertIn("the price list has no date", self.tracer("cost", old).stdout)
         (self.folder / "data/libtracer/prices.csv").unlink()
-        self.assertIn("1 prices of 2020-01-02, in", self.tracer("prices", "import", path, "--date", "2020-01-02").stdout)
+        self.assertIn("1 price of 2020-01-02, in", self.tracer("prices", "import", path, "--date", "2020-01-02").stdout)
         self.assertIn("import newer ones", self.tracer("prices", "age").stdout)
         self.assertIn("2020-01-02, listed", self.tracer("prices", "show", "m6i.xlarge", "--region", "eu-west-1").stdout)
         tasks = self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])
         shown = self.tracer("cost", tasks).stdout
-        self.assertIn("they are no prices", shown)
+        self.assertIn("not what you will be billed", shown)
         self.assertIn("days old", shown)
 
     def test_aws_price_list(self) -> None:
@@ -968,7 +968,7 @@ class Prices(CommandCase):
         path.write_text(json.dumps({"publicationDate": "2026-10-01T00:00:00Z", "products": {"A": product("Linux"), "B": product("Windows")},
                                     "terms": {"OnDemand": {"A": {"A.x": {"priceDimensions": {"y": {
                                         "unit": "Hrs", "pricePerUnit": {"USD": "0.0773"}}}}}}}}))
-        self.assertIn("1 prices of 2026-10-01", self.tracer("prices", "import", str(path)).stdout)
+        self.assertIn("1 price of 2026-10-01", self.tracer("prices", "import", str(path)).stdout)
         self.assertIn("0.0773", self.tracer("prices", "show", "c7g.large").stdout)
 
     def test_aws_price_list_with_sizes_that_are_none(self) -> None:
@@ -986,7 +986,7 @@ class Prices(CommandCase):
         for given in (("NA",), ("4 GiB", "NA")):
             result = costs([], [tasks], prices=offer(*given))
             self.assertEqual(result.rows, [])
-            self.assertIn("1 tasks have no estimate: no price of u-x.metal in eu-west-1", result.notes)
+            self.assertIn("1 task has no estimate: no price of u-x.metal in eu-west-1", result.notes)
         self.assertEqual(len(costs([], [tasks], prices=offer("1,952 GiB")).rows), 1)
         for given in (("many",), ("4 GiB", "two"), ("4 GiB", "2", "cheap"), ("4 GiB", "-2"), ("nan GiB",)):
             self.assertIn("product SKU1", self.tracer("prices", "import", offer(*given), status=1).stderr)
@@ -1012,7 +1012,7 @@ class Prices(CommandCase):
         tasks = self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])
         result = costs([], [tasks], prices=path)
         self.assertEqual(result.rows, [])
-        self.assertIn("1 tasks have no estimate: no price of m6i.xlarge in eu-west-1", result.notes)
+        self.assertIn("1 task has no estimate: no price of m6i.xlarge in eu-west-1", result.notes)
 
 
 _IN_CGROUPS = """
@@ -1206,12 +1206,38 @@ class Commands(CommandCase):
         tasks = self.table("tasks.csv", [task("10:00:00", "10:30:00")])
         table = self.tracer("cost", "--bill", bill, tasks, "--by", "run,step").stdout
         self.assertLessEqual(table.count("\n"), 25)
-        self.assertIn("difference to the bill: 0.000000000000000 over 1 lines", table)
+        self.assertIn("difference to the bill: 0.000000000000000 over 1 line,", table)
         content = json.loads(self.tracer("cost", "--bill", bill, tasks, "--json").stdout)
         [row] = content["rows"]
         self.assertEqual((row["allocated"], row["idle"], row["billed"]), ("0.100000000000001", "0.200000000000000", "0.300000000000001"))
         [line] = csv.DictReader(self.tracer("cost", "--bill", bill, tasks, "--csv").stdout.splitlines())
         self.assertEqual(line["billed"], "0.300000000000001")
+
+    def test_what_the_table_says_of_itself(self) -> None:
+        """Idle capacity first; what its words mean; names that differ at their end."""
+        step = "NFCORE_SAREK:SAREK:BAM_VARIANT_CALLING_GERMLINE_ALL:"
+        bill = self.table("bill.csv", [split_line(ECS[n], "0.25", "0.75", task=f"{n}b12cd34ffff", **{"bill_invoice_id": ""}) for n in (1, 2)])
+        tasks = self.table("tasks.csv", [task("10:00:00", "10:30:00", f"{n}b/12cd34", process=step + name, realtime="1200000")
+                                         for n, name in ((1, "HAPLOTYPECALLER"), (2, "DEEPVARIANT"))])
+        table = self.tracer("cost", "--bill", bill, tasks, "--by", "step").stdout
+        self.assertIn("75 % of this bill (1.50 of 2.00 USD) paid for capacity that stood idle\n", table)
+        for word in ("GERMLINE_ALL:HAPLOTYPECALLER ", "GERMLINE_ALL:DEEPVARIANT ", "of it staging: while a task's container ran",
+                     "open: a line has no invoice yet, and may change", "over 2 lines,"):
+            self.assertIn(word, table)
+        # Without idle capacity, no word of it.
+        self.assertNotIn("stood idle", self.tracer("cost", "--bill", bill, tasks, "--idle", "spread").stdout)
+
+    def test_saved_recordings(self) -> None:
+        """A job of Slurm that is a task of Nextflow counts once; a run goes by its name."""
+        prices = self.table("prices.csv", [{"cloud": "aws", "region": "r", "instance_type": "m", "vcpus": "2", "memory_gib": "8", "on_demand_usd_h": "1"}])
+        hosts = self.table("hosts.csv", [{"instance": "i-1", "host_name": "node1", "instance_type": "m", "region": "r"}])
+        for name, count, run in (("nextflow-slurm", 17, "slurm.py"), ("nextflow-24", 17, "first_run")):
+            path = str(RECORDINGS / f"{name}.tracer")
+            content = json.loads(self.tracer("cost", path, "--hosts", hosts, "--prices", prices, "--json").stdout)
+            self.assertEqual((content["tasks"], len(content["rows"]), content["notes"][1:-1]), (count, 1, []))
+            self.assertRegex(self.tracer("cost", path, "--hosts", hosts, "--prices", prices).stdout, rf"(?m)^{run} +0\.")
+            self.assertIn("17 tasks have no estimate: the machine's type is not known; name it with --hosts hosts.csv",
+                          self.tracer("cost", path, "--prices", prices).stdout)
 
     def test_another_total(self) -> None:
         bill = self.table("bill.csv", [machine_line("1.5")])
@@ -1226,6 +1252,12 @@ class Commands(CommandCase):
         self.assertIn("TRC130", self.tracer("cost", "--bill", self.table("x.csv", [{"a": "1"}]), status=1).stderr)
         self.assertIn("TRC110", self.tracer("cost", "--bill", str(self.folder / "none.csv"), status=1).stderr)
         self.assertIn("TRC101", self.tracer("cost", status=2).stderr)
+        self.assertIn("TRC110", self.tracer("cost", str(self.folder / "none.tracer"), status=1).stderr)
+        for words, said in ((["repot", "x"], "there is no 'repot': did you mean 'report'?"), (["table", "x"], "there is no 'table'\n"),
+                            (["cost", "--basis", "moon"], "there is no 'moon': one of billed, effective, list")):
+            error = self.tracer(*words, status=2).stderr
+            self.assertIn(said, error)
+            self.assertNotIn("choose from", error)
         self.assertIn("TRC101", self.tracer("cost", "--by", "moon", self.table("x.csv", [{"a": "1"}]), status=2).stderr)
 
     def test_many_rows_stay_short(self) -> None:

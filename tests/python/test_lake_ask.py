@@ -322,7 +322,15 @@ class Tables(LakeCase):
             self.assertEqual(connection.sql("SELECT count(*) FROM processes").fetchall()[0][0], len(self.rows("processes")))
             self.assertTrue(connection.sql("FROM failures('2026-W48')").columns)
         self.assertIn("TRC101", self.command("sql", str(self.lake), "SELEC 1", status=2))
+        self.assertIn("or mount it", self.command("sql", str(self.folder / "nothing"), "SELECT 1", status=1))
+        (self.folder / "nothing").mkdir()
         self.assertIn("has no tables", self.command("sql", str(self.folder / "nothing"), "SELECT 1", status=1))
+        for name in ("x.duckdb", "x.sql"):
+            said = self.command("views", str(self.lake), str(self.folder / "none" / name), status=2)
+            self.assertIn("No such file or directory\n  Fix: name a file in a folder", said)
+            (self.folder / name).symlink_to(self.folder / "target")
+            self.assertIn("is there already", self.command("views", str(self.lake), str(self.folder / name), status=2))
+        self.assertFalse((self.folder / "target").exists())
 
     def test_both_names_of_it_are_callable(self) -> None:
         code = "import tracer.lake._layout, tracer, sys; print(tracer.lake(sys.argv[1]).table('hosts').count_rows())"

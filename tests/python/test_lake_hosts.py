@@ -16,6 +16,8 @@ from support import TRACERD, TempDir, can_trace, service_answers, wait_until
 
 import tracer
 from tracer.lake._layout import part_of
+from tracer.view._documents import shown_of
+from tracer.view._lake import ShownLake
 
 HEAD_UID, NODE_UID, OTHER_UID = 60021, 60022, 60023
 # Any user may run it.
@@ -167,6 +169,13 @@ class TwoHosts(TempDir):
         found = lake.sql("SELECT task, run, run_key, pipeline, host_name, \"user\", cpu_ns FROM tasks_last WHERE task_id IS NOT NULL").fetchall()
         self.assertEqual({row[0]: row[1:] for row in found}, {
             task: ("monday", run["run_key"], "rnaseq", "node-1", "alice", row["cpu_ns"]) for task, row in tasks.items()})
+        # As the page lists and opens it.
+        [shown] = shown_of([str(self.lake)])
+        assert isinstance(shown, ShownLake)
+        [row] = [row for row in shown.listed()[0] if row.get("run") == "monday"]
+        self.assertEqual((row["run_key"], row["tasks"], row["cpu_ns"], {step["name"] for step in row["steps"]}),
+                         (run["run_key"], 2, sum(task["cpu_ns"] for task in tasks.values()), {"ALIGN", "SORT"}))
+        self.assertEqual([each.name for each in shown.open(row["run_key"])], ["monday, head", "monday, node-1"])
         why = subprocess.run([TRACERD, "why", fetched, "SORT (S1)"], check=True, capture_output=True, text=True).stdout
         self.assertIn("on node-1:", why)
         log = subprocess.run([TRACERD, "log", fetched], check=True, capture_output=True, text=True).stdout

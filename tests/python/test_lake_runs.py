@@ -4,22 +4,27 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+import time
 import unittest
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+from lakes import on_host, put, recording
 from support import ROOT, TempDir
 
 import pyarrow
 
 import tracer
-from tracer.lake._index import note_shipped
+from tracer.lake._index import entries, entry_of, note_shipped
 from tracer.lake._layout import Part, name_in_path, part_of
 from tracer.lake._over_hosts import runs_of
-from tracer.lake._store import open_store
+from tracer.lake._store import _Folder, open_store
 
 HASH = "ab/0123456789abcdef0123456789abcd"
 RECORDINGS = ROOT / "tests/data/recordings"
@@ -43,7 +48,7 @@ class Lake(TempDir):
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(RECORDINGS / name, path)
         if indexed:
-            note_shipped(open_store(str(self.lake)), [(part, str(path))])
+            note_shipped(open_store(str(self.lake)), part.host, [entry_of(part, str(path))[0]])
         return part
 
     def tracer(self, *words: object) -> subprocess.CompletedProcess[str]:
@@ -80,15 +85,104 @@ class Runs(Lake):
         shutil.copy(RECORDINGS / "demo.tracer", forged)
         done = self.tracer("runs", self.lake)
         self.assertEqual(done.returncode, 0)
-        self.assertIn("2 parts can't be read: ", done.stderr)
+        self.assertIn("2 objects can't be read: ", done.stderr)
         self.assertNotIn("demo", done.stdout)
         self.assertIn("main.nf" if "main.nf" in done.stdout else "nextflow", done.stdout)
 
     def test_an_empty_lake_and_none(self) -> None:
         self.assertIn("no run has come in the last 7 days", self.tracer("runs", self.lake).stdout)
-        self.assertEqual(self.tracer("runs", self.lake, "--days", "0").returncode, 2)
+        for days in ("0", "-1", "nan", "inf", "1e12"):
+            done = self.tracer("runs", self.lake, f"--days={days}")
+            self.assertEqual((done.returncode, done.stderr.count("TRC101")), (2, 1), done.stderr)
+        for place in (self.folder / "none", Path("/etc/passwd")):
+            for words in (("runs", place), ("fetch", place, "x", self.folder / "x")):
+                done = self.tracer(*words)
+                self.assertEqual((done.returncode, done.stdout, f"TRC151: {place}: No" in done.stderr), (1, "", True), done.stderr)
         done = self.tracer("fetch", self.lake, "monday", self.folder / "x")
         self.assertEqual((done.returncode, "'tracer lake runs' lists" in done.stderr), (2, True))
+
+
+    def test_days_hold_for_what_no_index_has_and_older_hours_are_not_read(self) -> None:
+        part = self.put("nextflow-25.tracer", indexed=False)
+        old = time.time() - 10 * 86400
+        os.utime(self.lake / "raw/v2" / part.path, (old, old))
+        folder = self.lake / f"index/{part.host}"
+        folder.mkdir(parents=True)
+        for hour in range(100):
+            (folder / f"{datetime.fromtimestamp(old - hour * 3600, timezone.utc):%Y-%m-%dT%H}.json").write_text('{"schema": 1, "parts": []}')
+        read: list[str] = []
+        get = _Folder._read
+        with mock.patch.object(_Folder, "_read", lambda store, key: read.append(key) or get(store, key)):
+            store = open_store(str(self.lake))
+            self.assertEqual(list(entries(store, datetime.fromtimestamp(old + 86400, timezone.utc))), [])
+            self.assertEqual(read, [])
+            self.assertEqual([of for of, _ in entries(store, datetime.fromtimestamp(old - 86400, timezone.utc))], [part])
+            self.assertLess(len(read), 30)
+        self.assertIn("no run has come", self.tracer("runs", self.lake).stdout)
+        self.assertNotIn("no run has come", self.tracer("runs", self.lake, "--days", "11").stdout)
+
+    def test_forged_objects_end_nothing(self) -> None:
+        part = self.put("nextflow-25.tracer", indexed=False)
+        truth = self.tracer("runs", self.lake).stdout
+        self.assertEqual(len(truth.splitlines()), 2)
+        index, users = self.lake / "index/n/2026-11-29T10.json", self.lake / "users/n.json"
+        run = entry_of(part, str(self.lake / "raw/v2" / part.path))[0]["runs"][0]
+        other = Part("n", "0", "all", "a", 1, "tracer").path
+        for said in ("[" * 200_000, "{}", "[]", '"x"', {"parts": [{"part": other, "runs": [{}]}]}, {"parts": 1}, {"parts": [1]},
+                     # Only n's own folder may say what parts of n have.
+                     {"parts": [{"part": part.path, "runs": []}]}, {"parts": [{"part": "../../x", "runs": [run]}]},
+                     {"parts": [{"part": other.replace("1.", "\u0662."), "runs": [run]}]},
+                     *({"parts": [{"part": other, "runs": [run | wrong]}]} for wrong in (
+                         {"tasks": [1]}, {"tasks": {"x": "y"}}, {"begin_unix_ns": 10**30}, {"last_unix_ns": None}, {"run": 7}, {"engine": "\ud800"},
+                         {"owner_uid": "0"}))):
+            with self.subTest(said):
+                index.parent.mkdir(parents=True, exist_ok=True)
+                index.write_text(said if isinstance(said, str) else json.dumps({"schema": 1, **said}))
+                done = self.tracer("runs", self.lake)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, truth, ""))
+        users.parent.mkdir()
+        for said in ("[" * 200_000, {"users": {"9" * 25: "x"}}, {"users": {str(2**32): "x"}}, {"users": {"\u0662": "x"}}, {"users": {"1": 2}},
+                     {"users": {"1": "\udc80"}}, {"users": []}):
+            with self.subTest(said):
+                users.write_text(said if isinstance(said, str) else json.dumps({"schema": 1, **said}))
+                done = self.tracer("runs", self.lake)
+                self.assertEqual((done.returncode, done.stdout), (0, truth))
+                self.assertIn("1 object can't be read: users/n.json", done.stderr)
+
+    def test_pipes_and_links_are_no_objects(self) -> None:
+        part = self.put("nextflow-25.tracer")
+        raw = (self.lake / "raw/v2" / part.path).parent
+        os.mkfifo(raw / f"{part.session}-00000002.tracer")
+        (raw / f"{part.session}-00000003.tracer").symlink_to("/etc/passwd")
+        self.assertEqual([key for key, _ in open_store(str(self.lake)).list("raw/")], [f"raw/v2/{part.path}"])
+        with self.assertRaises(KeyError):
+            open_store(str(self.lake)).get(f"raw/v2/{part.path.replace('01.tracer', '02.tracer')}")
+        done = self.tracer("runs", self.lake)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root: it gives up its rights")
+    def test_a_folder_that_may_not_be_read_is_said(self) -> None:
+        self.put("nextflow-25.tracer", indexed=False)
+        closed = put(self.lake, on_host(recording("retries"), "node2", "00000000-0000-4000-8000-000000000002")).parent
+        for path in (self.folder, self.lake):
+            path.chmod(0o755)
+        runs = len(json.loads(self.tracer("runs", self.lake, "--json").stdout))
+        closed.chmod(0)
+
+        def powerless(*words: object) -> subprocess.CompletedProcess[str]:
+            return subprocess.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-m", "tracer", "lake", *map(str, words)],
+                                  text=True, capture_output=True)
+
+        done = powerless("runs", self.lake, "--json")
+        self.assertEqual((done.returncode, len(json.loads(done.stdout))), (0, runs - 1))
+        self.assertIn(f"1 object can't be read: {closed}: Permission denied", done.stderr)
+        self.assertIn(f"1 objects can't be read: {closed}", powerless("fetch", self.lake, "none", self.folder / "x").stderr)
+        done = powerless("compact", self.lake)
+        self.assertEqual((done.returncode, f"TRC150: {closed}: Permission denied" in done.stdout), (1, True), done.stdout + done.stderr)
+        self.assertIn("1 parts: ", done.stdout)
+        (self.lake / "raw").chmod(0)
+        shutil.rmtree(self.lake / "index", ignore_errors=True)
+        self.assertEqual(powerless("runs", self.lake).returncode, 1)
 
 
 class OtherCommands(Lake):
@@ -107,13 +201,6 @@ class OtherCommands(Lake):
             ours, theirs = (json.loads(each.stdout) for each in said)
             self.assertEqual(ours.get("steps"), theirs.get("steps"))
             self.assertEqual(ours.get("findings"), theirs.get("findings"))
-
-    def test_the_page_has_a_source_for_each_host(self) -> None:
-        from tracer.view._documents import shown_of
-
-        for name in ("nextflow-25.tracer", "retries.tracer"):
-            self.put(name)
-        self.assertEqual([each.name for each in shown_of([str(self.lake)])], ["node1", "node1"])
 
 
 class OverHosts(Lake):
@@ -199,6 +286,9 @@ class Fetch(Lake):
                 unix_ns = pyarrow.table(fetched.events)["time_unix_ns"].to_pylist()
                 self.assertTrue(all(times[event.time_ns] == at for event, at in zip(fetched, unix_ns) if event.time_ns in times))
                 self.assertTrue(report["certificate"]["complete"], report["certificate"])
+                # What tracing all of the recording cost says nothing of one run.
+                self.assertEqual(report["cost"], {})
+                self.assertNotIn("tracing cost", str(fetched.report))
 
     def test_a_part_that_is_gone(self) -> None:
         part = self.put("nextflow-25.tracer")

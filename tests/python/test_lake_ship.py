@@ -12,15 +12,24 @@ import subprocess
 import sys
 import time
 import unittest
+from unittest import mock
 
 from lake_doubles import Double, environment, free_port
 from lake_shipping import BOOT, HOST, RECORDINGS, Shipping
 from support import wait_until
 
+import tracer
+from lakes import put, recording
+
 try:
     import obstore  # noqa: F401
 except ImportError as missing:
     raise unittest.SkipTest(f"not installed: {missing.name}")
+
+from tracer.lake import _ship
+from tracer.lake._outbox import Outbox
+from tracer.lake._over_hosts import runs_of
+from tracer.lake._store import open_store
 
 
 class ToAFolder(Shipping):
@@ -52,6 +61,62 @@ class ToAFolder(Shipping):
         assert isinstance(shipper, dict)
         self.assertEqual((shipper["shipped_parts"], shipper["shipped_gaps"], shipper["running"]), (len(RECORDINGS) + 4, 1, False))
         self.assertLess(time.time_ns() - shipper["last_shipped_unix_ns"], 60e9)
+
+    def add_recording(self, name: str) -> str:
+        """Under its own name. Its path in the outbox."""
+        made = put(self.folder / "made", recording(name))
+        path = str(made.relative_to(self.folder / "made/raw/v2"))
+        (self.outbox / path).parent.mkdir(parents=True, exist_ok=True)
+        made.rename(self.outbox / path)
+        self.truth[path] = recording(name)
+        return path
+
+    def test_users_of_a_recording_of_the_whole_host(self) -> None:
+        """Owners of its runs, and whose processes are in none; they are named before the part is there."""
+        self.add_recording("service-host")
+        uids = {row["uid"] for row in tracer.read(RECORDINGS[0].parent / "service-host.tracer").processes.rows() if row["uid"] is not None}
+        self.assertGreater(len(uids), 2)
+        order: list[str] = []
+        store = open_store(self.target)
+        put_new, put_any = store.put_new, store.put
+        with mock.patch.object(_ship.pwd, "getpwuid", lambda uid: mock.Mock(pw_name=f"user{uid}")), \
+                mock.patch.object(store, "put_new", lambda *given: order.append(given[0]) or put_new(*given)), \
+                mock.patch.object(store, "put", lambda *given: order.append(given[0]) or put_any(*given)):
+            self.assertIsNone(_ship.Shipper(Outbox(str(self.outbox)), store, self.target).round(once=True))
+        self.assertEqual([key.split("/")[0] for key in order], ["users", "raw", "index"])
+        users = json.loads((self.lake / "users/node1.json").read_text())["users"]
+        # The service's own process lives on: it has no row.
+        self.assertEqual(users | {str(2**31 - 2): ""}, {str(uid): f"user{uid}" for uid in uids} | {str(2**31 - 2): ""})
+        self.assertEqual({run.user for run in runs_of(open_store(self.target))} - {f"user{uid}" for uid in uids}, set())
+
+    def test_many_that_are_refused_hold_up_no_other(self) -> None:
+        for number in range(1, 301):
+            other = self.lake / "raw/v2" / self.add(number, b"x")
+            other.parent.mkdir(parents=True, exist_ok=True)
+            other.write_bytes(b"other")
+        shipper = self.follow()
+        wait_until(lambda: "TRC153" in self.told(), "a refusal")
+        begun = time.monotonic()
+        path = self.add(9999, b"good")
+        wait_until(lambda: not (self.outbox / path).exists(), "a part behind all", 60)
+        again = self.add(9998, b"good")
+        wait_until(lambda: not (self.outbox / again).exists(), "one when all have failed")
+        self.assertLess(time.monotonic() - begun, 60)
+        self.assertEqual(len(self.left()), 300)
+        shipper.kill()
+
+    def test_links_of_who_may_write_in_the_outbox_are_not_followed(self) -> None:
+        victim = self.folder / "victim"
+        victim.write_text("of root")
+        for name in (".ship.json", "ship.json"):
+            (self.outbox / "ship.json").unlink(missing_ok=True)
+            (self.outbox / name).symlink_to(victim)
+            self.add(1)
+            self.tracer("ship", "--once", self.target)
+            self.assertEqual(victim.read_text(), "of root")
+        (self.outbox / "ship.json").unlink()
+        os.mkfifo(self.outbox / "ship.json")
+        self.assertIn("1 part to ship", self.told())
 
     def test_what_is_there_with_the_same_bytes_leaves_the_outbox(self) -> None:
         path = self.add(1)
@@ -185,6 +250,9 @@ class ToABadServer(Shipping):
         return self.double.requests.count(f"PUT /lake/x/raw/v2/{path}")
 
     def test_an_unknown_outcome_is_looked_at_and_tried_again(self) -> None:
+        # Names of users are put once.
+        self.add(len(self.truth))
+        self.once()
         for act in (500, 503, 429, 409, 408, "cut", "lost", "slow"):
             with self.subTest(act):
                 self.double.plan = [act]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from lake_doubles import Gateway, environment, versitygw
+from lake_doubles import Gateway, environment, start_moto, versitygw
 from support import TRACERD, TempDir, needs_tracing, wait_until
 
 HAS_LAKE = all(importlib.util.find_spec(name) is not None for name in ("deltalake", "duckdb", "obstore", "pyarrow"))
@@ -31,9 +31,10 @@ if HAS_LAKE:
 
     import tracer
     from tracer.lake import _retain
-    from tracer.lake._compact import _ONCE, Compaction, _once, compact
+    from tracer.lake._compact import _ONCE, Compaction, _once, _Step, compact
     from tracer.lake._delta import append, make
-    from tracer.lake._rows import TABLES, schema_of, stored
+    from tracer.lake._rows import TABLES, schema_of
+    from tracer.lake._store import open_store
 
 
 @unittest.skipUnless(HAS_LAKE, "needs libtracer[lake]")
@@ -55,6 +56,16 @@ class LakeCase(TempDir):
 
     def processes(self) -> Counter[tuple[str, int, int]]:
         return Counter((row["boot_id"], row["pid"], row["start_ns"]) for row in self.rows("processes"))
+
+    def minutes(self) -> dict[str, list[dict[str, Any]]]:
+        """By task, in the order of time."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in sorted(self.rows("task_minutes"), key=lambda row: (row["start_time"], row["part"])):
+            self.assertEqual((row["start_time"].second, row["start_time"].microsecond, row["end_time"] - row["start_time"]),
+                             (0, 0, timedelta(minutes=1)))
+            self.assertEqual(row["date"], row["start_time"].date())
+            found.setdefault(row["task_key"], []).append(row)
+        return found
 
     def command(self, *words: str, status: int = 0) -> str:
         done = subprocess.run([sys.executable, "-m", "tracer", "lake", *words], capture_output=True, text=True, timeout=120)
@@ -239,6 +250,82 @@ class Rows(LakeCase):
         self.assertEqual(self.processes(), ended(RECORDINGS / "failures.tracer"))
         self.assertIn("TRC154", self.command("compact", str(self.lake), status=1))
 
+    def test_forged_objects_of_one_host_hold_up_no_other(self) -> None:
+        good = put(self.lake, recording("failures"))
+        users = self.lake / "users/node9.json"
+        users.parent.mkdir()
+        for said in ("[" * 200_000, json.dumps({"schema": 1, "users": {"9" * 25: "x"}}), json.dumps({"schema": 1, "users": {"1": "\ud800"}})):
+            users.write_text(said)
+            self.assertEqual([problem.code for problem in self.compact().problems], ["TRC154"])
+        self.assertEqual(self.processes(), ended(RECORDINGS / "failures.tracer"))
+        users.unlink()
+        name = good.name[:-len("00000001.tracer")]
+        (good.parent / f"{name}00000003.gap").write_text("[" * 200_000)
+        (good.parent / f"{name}0000000\u0662.tracer").write_bytes(b"x")
+        os.mkfifo(good.parent / f"{name}00000002.tracer")
+        put(self.lake, on_host(recording("retries"), "node2", BOOT))
+        done = self.compact()
+        self.assertEqual(([problem.code for problem in done.problems], done.parts), (["TRC154"], 1))
+
+    def test_a_forged_look_at_what_lives_makes_its_series_wait(self) -> None:
+        for number, name in ((1, "parts.tracer.1"), (2, "parts.tracer")):
+            put(self.lake, numbered((RECORDINGS / name).read_bytes(), number), number)
+            if number == 1:
+                self.compact()
+                look, = (self.lake / "looks").rglob("*.json")
+                right = look.read_text()
+                put(self.lake, on_host(recording("retries"), "node2", BOOT))
+        for said in ("[" * 200_000, "[]", '{"schema": 1, "looks": [[1, 2, 3, [null], ["x"]]]}'):
+            look.write_text(said)
+            self.assertEqual([problem.code for problem in self.compact().problems], ["TRC154"])
+        of_one, of_other = ended(RECORDINGS / "parts.tracer.1"), ended(RECORDINGS / "retries.tracer")
+        self.assertEqual(self.processes(), of_one + Counter({(BOOT, *of[1:]): 1 for of in of_other}))
+        look.write_text(right)
+        self.assertEqual(self.compact().waiting, {})
+
+    def test_a_part_that_another_compaction_takes_and_removes_meanwhile(self) -> None:
+        old = put(self.lake, recording("failures"))
+        os.utime(old, (1, 1))
+        fill, done = _Step.fill, []
+
+        def racing(step: _Step, *given: object) -> bool:
+            if not done:
+                done.append(0)
+                compact(str(self.lake))
+                done.append(_retain.keep_raw(str(self.lake), TABLES, 1))
+            return fill(step, *given)
+
+        with mock.patch.object(_Step, "fill", racing):
+            said = self.compact()
+        self.assertEqual((done[1], said.parts, said.waiting, said.problems), (1, 0, {}, []))
+        self.assertEqual(self.processes(), ended(RECORDINGS / "failures.tracer"))
+
+    def test_wrong_places_and_missing_rights(self) -> None:
+        for place in (str(self.folder / "typo"), "/etc/passwd"):
+            for words in (("compact", place), ("forget", place, "--user", "alice"), ("sql", place, "SELECT 1")):
+                self.assertIn(f"TRC151: {place}: No", self.command(*words, status=1))
+        self.assertFalse((self.folder / "typo").exists())
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root: it mounts a small file system, and gives up its rights")
+    def test_full_and_closed_tables(self) -> None:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", self.lake], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.lake], check=True)
+        put(self.lake, recording("failures"))
+        self.compact()
+        put(self.lake, recording("retries"))
+        ballast = self.lake / "ballast"
+        with self.assertRaisesRegex(OSError, "No space"), ballast.open("wb", 0) as file:
+            while True:
+                file.write(bytes(4096))
+        self.assertRegex(self.command("compact", self.url, status=1), r"(?m)^tracer: TRC151: .*No space left on device.*\n  Fix: free some space\n$")
+        ballast.unlink()
+        subprocess.run(["chown", "-R", "nobody", self.lake / "tables"], check=True)
+        done = subprocess.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-m", "tracer", "lake", "compact", self.lake],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, "\ntracer: TRC150: " in done.stderr, "Traceback" in done.stderr), (1, True, False), done.stderr)
+        self.assertEqual(self.compact().problems, [])
+        self.assertEqual(self.processes(), ended(RECORDINGS / "failures.tracer") + ended(RECORDINGS / "retries.tracer"))
+
     def test_what_is_whole_of_a_torn_part_is_taken_and_the_rest_is_a_loss(self) -> None:
         data = recording("launcher-parallel")
         torn = self.folder / "torn.tracer"
@@ -273,9 +360,35 @@ class Rows(LakeCase):
         self.compact()
         self.assertEqual({row["of_tomorrow"] for row in self.rows("tasks")}, {None})
 
-    def test_numbers_above_what_engines_read_become_the_most(self) -> None:
-        rows = pyarrow.table({"a": pyarrow.array([1, 2**63, None, 2**64 - 1], pyarrow.uint64()), "b": pyarrow.array([2**32 - 1] * 4, pyarrow.uint32())})
-        self.assertEqual(stored(rows).to_pydict(), {"a": [1, 2**63 - 1, None, 2**63 - 1], "b": [2**32 - 1] * 4})
+    def test_minutes_of_tasks_have_what_their_processes_used(self) -> None:
+        """In recordings with attached, exec'ing, short and long processes, over several minutes, and without samples."""
+        for name in ("attached", "retries", "slow-pieces", "standing-still", "snakemake", "nextflow-24", "few-families", "proc"):
+            put(self.lake, recording(name))
+            self.compact()
+            sums: dict[str, list[int | None]] = {}
+            for row in tracer.read(RECORDINGS / f"{name}.tracer").table("processes", only_ended=True).rows():
+                if row["task_key"]:
+                    before = sums.get(row["task_key"], [0, 0, 0])
+                    now = [row["cpu_ns"], row["read_bytes"], row["written_bytes"]]
+                    sums[row["task_key"]] = [None if None in pair else sum(pair) for pair in zip(before, now)]  # type: ignore[arg-type]
+            self.assertTrue(sums, name)
+            found = self.minutes()
+            for task, whole in sums.items():
+                for wanted, column in zip(whole, ("cpu_ns", "read_bytes", "written_bytes")):
+                    values = [row[column] for row in found[task]]
+                    if wanted is None:
+                        self.assertIn(None, values)
+                    else:
+                        self.assertEqual(sum(values), wanted, (name, task, column))
+        for row in (row for rows in found.values() for row in rows):
+            self.assertNotEqual(row["processes"], 0)
+        of_pieces = {row["session_id"] for row in self.rows("task_minutes") if row["processes"] is None}
+        self.assertIn(tracer.read(RECORDINGS / "few-families.tracer").host.session_id, of_pieces)
+        for row in self.rows("tasks"):
+            peak = max((each["memory_bytes"] or 0 for each in found.get(row["task_key"], [])), default=0)
+            known = row["peak_bytes"] or row["peak_at_least_bytes"]
+            if known:
+                self.assertLessEqual(peak, known, row["task"])
 
     def test_files_by_option_begin_with_what_comes_then(self) -> None:
         first, second = RECORDINGS / "parts.tracer.1", RECORDINGS / "parts.tracer"
@@ -404,6 +517,33 @@ class InS3(Kills):
         self.assertFalse(old.exists())
 
 
+class InMoto(LakeCase):
+    """Without TLS, and with the keys of a profile."""
+
+    def test_compacted_and_asked(self) -> None:
+        import boto3  # noqa: F401
+        import urllib.request
+
+        url = start_moto(self.addCleanup)
+        urllib.request.urlopen(urllib.request.Request(f"{url}/lake", method="PUT")).close()
+        (self.folder / ".aws").mkdir()
+        (self.folder / ".aws/credentials").write_text("[lab]\naws_access_key_id = of-lab\naws_secret_access_key = secret\n")
+        known = {name: value for name, value in environment(url).items() if name not in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+        with mock.patch.dict(os.environ, known | {"HOME": str(self.folder), "AWS_PROFILE": "lab"}, clear=True):
+            self.url = "s3://lake/x"
+            made = put(self.folder / "made", recording("retries"))
+            open_store(self.url).put_new(str(made.relative_to(self.folder / "made")), made)
+            self.assertEqual(self.compact().problems, [])
+            tasks = tracer.read(RECORDINGS / "retries.tracer").tasks.count_rows()
+            self.assertEqual(self.command("sql", self.url, "SELECT count(*) AS n FROM tasks"), f"n\n{tasks}\n")
+            self.command("views", self.url, str(self.folder / "views.sql"))
+            for words in (("sql", "s3://none/x", "SELECT 1"), ("compact", "s3://none/x"), ("runs", "s3://none/x")):
+                self.assertIn("TRC150: can't list s3://none/x/", said := self.command(*words, status=1))
+                self.assertIn("make the bucket, or name another", said)
+        with mock.patch.dict(os.environ, environment("http://127.0.0.1:1")):
+            self.assertIn("TRC151", self.command("sql", self.url, "SELECT 1", status=1))
+
+
 class Kept(LakeCase):
     def test_small_files_of_a_day_become_one_and_vacuum_takes_the_others(self) -> None:
         for name in ("failures", "retries", "cwltool"):
@@ -432,7 +572,7 @@ class Kept(LakeCase):
         # What lies there and is not in the tables yet is forgotten as well.
         put(self.lake, on_host(recording("cwltool"), "node2", BOOT))
         said = self.command("forget", str(self.lake), "--user", "mallory-the-user")
-        self.assertIn("rows are forgotten", said)
+        self.assertIn("forgotten: ", said)
         self.assertIn("2 raw objects may have more of it", said)
         self.assertEqual(self.processes(), others)
         for name in TABLES:
@@ -521,6 +661,47 @@ class OfAService(LakeCase):
         self.assertGreater(parent["part"], 1)
         self.assertGreater((parent["end_time"] - parent["start_time"]).total_seconds(), 9)
         self.assertEqual({row["owner_uid"] for row in self.rows("processes")}, {0})
+
+    def test_minutes_over_many_parts_are_those_of_the_task_as_a_whole(self) -> None:
+        """Each cut goes through processes that were looked at, that have just begun, and that execute another program."""
+        folder = self.folder / "recordings"
+        folder.mkdir()
+        (self.folder / "tracerd.toml").write_text(f'schema = 1\n[recordings]\nfolder = "{folder}"\nseal_s = 1\nfiles = 200\n')
+        service = subprocess.Popen([TRACERD, "serve", "--config", str(self.folder / "tracerd.toml"), "--socket", str(self.folder / "socket")],
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(service.kill)
+        wait_until((self.folder / "socket").exists, "the service")
+        busy = "import time\ne = time.time() + 2.5\nwhile time.time() < e: pass"
+        work = ("import os, subprocess, sys, time\ne = time.time() + 10\n"
+                f"long = subprocess.Popen([sys.executable, '-c', {busy.replace('2.5', '9')!r}])\n"
+                "while time.time() < e:\n"
+                f"    subprocess.run(['sh', '-c', 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; exec \"$0\" -c \"$1\"', sys.executable, {busy!r}])\n"
+                "    subprocess.run(['true'])\nlong.wait()")
+        session = ("import subprocess, sys, tracer\nwith tracer.connect() as session, session.task('minutes'):\n"
+                   "    subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)")
+        subprocess.run([sys.executable, "-c", session, work], env=os.environ | {"TRACER_SOCKET": str(self.folder / "socket")}, timeout=120, check=True)
+
+        def some_more() -> bool:
+            subprocess.run(["true"])
+            return (folder / "host.tracer.5").exists()
+
+        wait_until(some_more, "some parts")
+        service.terminate()
+        self.assertEqual(service.wait(30), 0)
+        files = sorted(folder.glob("*"), key=lambda path: -int(path.suffix[1:]) if path.suffix[1:].isdigit() else 0)
+        for number, path in enumerate(files, 1):
+            put(self.lake, path.read_bytes(), number)
+            # Each time by another compaction: what lives is known from the one before.
+            self.assertEqual((done := self.compact()).problems, [], done)
+        self.assertGreater(len(files), 4)
+        task, = [row for row in self.rows("tasks") if row["task"] == "minutes"]
+        rows = self.minutes()[task["task_key"]]
+        self.assertGreater(len({row["part"] for row in rows}), 2)
+        for column in ("cpu_ns", "read_bytes", "written_bytes"):
+            self.assertEqual(sum(row[column] for row in rows), task[column] - (task["own_cpu_ns"] if column == "cpu_ns" else 0), column)
+        self.assertGreater(max(row["processes"] or 0 for row in rows), 1)
+        self.assertEqual({row["task"] for row in rows}, {"minutes"})
+        self.assertEqual(list((self.lake / "looks").rglob("*.json")), [])
 
 
 if __name__ == "__main__":

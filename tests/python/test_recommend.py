@@ -129,9 +129,9 @@ class Spot(unittest.TestCase):
     def test_only_with_a_risk(self) -> None:
         row = self.row("")
         self.assertEqual((row["purchase"], row["spot_usd_per_hour"], row["spot_interruption"]), ("on_demand", "0.04", None))
-        self.assertIn("on demand: the price list has no risk of spot", row["reasons"])
+        self.assertIn("on demand: the price list does not say how often spot machines are taken back", row["reasons"])
         self.assertIn("on demand: no spot price is known", self.row("0.05", spot=None)["reasons"])
-        self.assertIn("on demand: the risk of spot has no upper bound", self.row("1")["reasons"])
+        self.assertIn("on demand: no limit is known to how often spot machines are taken back", self.row("1")["reasons"])
 
     def test_cheaper(self) -> None:
         row = self.row("0.05")
@@ -152,7 +152,9 @@ class Memory(unittest.TestCase):
         self.assertEqual(needs, sorted(needs, reverse=True))
         self.assertEqual(needs[2], round(allocation(Evidence.of([10 * GIB] * 10), None) or 0))
         self.assertEqual(needs[3], round(10 * GIB * 1.03))
-        self.assertEqual(memory_of(step(n=10, peak=0.01))[1], "the largest of 10 peaks, and no less than 500 MB")
+        self.assertEqual(memory_of(step(n=10, peak=0.01))[1], "at least 500 MB (the largest of 10 peaks: 10 MiB)")
+        self.assertEqual(memory_of(step(n=1, peak=0.01))[1], "at least 500 MB (the only peak: 10 MiB)")
+        self.assertEqual(memory_of(step(n=1, peak=10))[1], "50% more than the only peak")
 
     def test_few_keep_the_request(self) -> None:
         self.assertEqual(memory_of(step(n=4, requested_bytes=8 * GIB))[0], 8 * GIB)
@@ -165,7 +167,7 @@ class Memory(unittest.TestCase):
         calm, killed = step(n=10, peak=4), step(n=10, peak=4, at_least_bytes=6 * GIB, short_of_memory=1)
         self.assertGreater(memory_of(killed)[0] or 0, 6 * GIB)
         self.assertLess(memory_of(calm)[0] or 0, 5 * GIB)
-        self.assertIn("1 of its tasks had too little", memory_of(killed)[1])
+        self.assertIn("1 task had too little", memory_of(killed)[1])
         self.assertIn("ran short of memory", recommend_step(killed, candidates_of(LIST, None, None), {})["risks"][0])
         # A peak that is known from below only is no kill.
         seen = step(n=10, peak=4, at_least_bytes=6 * GIB)
@@ -174,7 +176,7 @@ class Memory(unittest.TestCase):
 
     def test_killed_and_nobody_knows_why(self) -> None:
         self.assertEqual(memory_of(step(n=10, peak=1, requested_bytes=8 * GIB, lost=2)),
-                         (8 * GIB, "as requested: 2 tasks were killed, and neither their peak nor their limit is known"))
+                         (8 * GIB, "as requested: 2 tasks were killed, neither peak nor limit known"))
         # A request that is too small is none.
         self.assertGreater(memory_of(step(n=10, peak=9, requested_bytes=8 * GIB, lost=2))[0] or 0, 9 * GIB)
 
@@ -321,7 +323,7 @@ class Commands(Files):
         self.assertIn(row["step"], str(caught.exception))
         done = subprocess.run([sys.executable, "-m", "tracer", "recommend", path, "--prices", self.prices(), "--step", row["step"]],
                               capture_output=True, text=True, timeout=60)
-        for word in ("c6i.large", "they are no prices", "2026-", "no spot price is known", "assumed:"):
+        for word in ("c6i.large", "not what you will be billed", "2026-", "no spot price is known", "assumed:"):
             self.assertIn(word, done.stdout, done.stderr)
 
     @needs_tracing
@@ -333,7 +335,7 @@ class Commands(Files):
         self.assertEqual((row["tasks"], row["failed"]), (5, 1))
         self.assertLess(row["peak_bytes"], 200 << 20)
         self.assertGreaterEqual(row["memory_bytes"], 1000 << 20)
-        self.assertIn("1 of its tasks had too little", row["memory_basis"])
+        self.assertIn("1 task had too little", row["memory_basis"])
         self.assertIn("ran short of memory", row["risks"][0])
 
 

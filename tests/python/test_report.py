@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import unittest
+from tempfile import TemporaryDirectory
 
 import recordings
 import tracer
@@ -354,6 +355,20 @@ class Living(unittest.TestCase):
             self.assertIsNotNone(report.cost.cpu_share)
         self.assertIn("complete: 6 of 6", repr(session))
         self.assertIn("srcdoc", session._repr_html_())
+
+    def test_the_cost_of_tracing_includes_its_start(self):
+        with TemporaryDirectory() as folder:
+            before = time.process_time_ns()
+            with tracer.session(record=f"{folder}/r.tracer") as session:
+                subprocess.run(["/bin/true"], check=True)
+            used = time.process_time_ns() - before
+            cost = session.report.cost
+            self.assertTrue(0.7 * used < cost.cpu_ns <= used, (cost, used))
+            self.assertTrue(0.5 * used < cost.start_cpu_ns < cost.cpu_ns, (cost, used))
+            self.assertIn(" to start, then ", str(session.report))
+            recorded = tracer.read(f"{folder}/r.tracer").report.cost
+            self.assertTrue(0.7 * used < recorded.cpu_ns <= used, (recorded, used))
+            self.assertIsNone(recorded.snapshots_cpu_ns)
 
     def test_a_second_look_reads_only_what_is_new(self):
         def bytes_read():

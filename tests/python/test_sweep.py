@@ -465,7 +465,7 @@ class Provided(World):
                 "errors": [{"description": "Socket timed out"}]}
         for minute in (0, 11):
             self.look("jobs.json", part, DAY + minute * MINUTE)
-        self.assertIn("jobs.json: only a part of jobs: Socket timed out. What is missing is not judged", self.inventory.notes[0])
+        self.assertIn("jobs.json: only a part of jobs: Socket timed out. The missing part is not judged", self.inventory.notes[0])
         # What it did answer counts.
         self.assertEqual(self.codes(DAY + 12 * MINUTE), ["stuck"])
         found = sweep([], [self.answer("part.json", part, DAY)])
@@ -565,8 +565,10 @@ class Command(World):
 
     def test_without_waste_the_status_is_0(self) -> None:
         status, out, _ = self.run_main("sweep", "--inventory", self.answer("v.json", {"Volumes": []}, DAY))
-        self.assertEqual(status, 0)
-        self.assertIn("nothing is wasted", out)
+        self.assertEqual((status, out), (0, "no machine was observed as a whole: none was judged. Nothing else was found\n"))
+        # A saved recording of a run: which of its machine is looked at.
+        status, out, _ = self.run_main("sweep", str(support.RECORDINGS / "nextflow-24.tracer"))
+        self.assertIn("nextflow-24.tracer follows a part of its host, and says nothing", out)
 
     def test_wrong_calls_are_refused(self) -> None:
         self.assertEqual(self.run_main("sweep")[0], 2)
@@ -638,6 +640,14 @@ class Real(World):
         result = sweep([part])
         self.assertEqual((result.machines, len(result)), (0, 0))
         self.assertIn("part of its host", result.notes[0])
+
+    def test_a_recording_that_is_too_short_says_so(self) -> None:
+        path, events = os.path.join(self.folder, "host.tracer"), Path(self.folder, "host.json")
+        with subprocess.Popen([support.TRACERD, "watch", "--host", "--record", path, "--json", str(events)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as watch:
+            support.wait_until(lambda: events.exists() and '"process_start"' in events.read_text(errors="replace"), "a process")
+            watch.kill()
+        self.assertIn("is too short: it has no sample of its host", sweep([path]).notes[0])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from support import ROOT, TRACERD, TempDir, needs_tracing, run_python
+from support import RECORDINGS, ROOT, TRACERD, TempDir, needs_tracing, run_python
 
 try:
     import duckdb
@@ -212,21 +212,58 @@ class Tables(TuneCase):
         """Killed with a peak that nobody knows or that was polled; out of memory inside of the program itself."""
         usual = [task(n, 3) for n in range(20)]
         self.assertLess(self.row(self.tune(usual))["advised_memory_bytes"], 4 * GIB)
-        for name, lost in (("no peak", {"exit": 137, "peak_rss": "-"}), ("polled peak", {"exit": 137, "peak_rss": 5 * GIB}),
-                           ("by itself", {"exit": 1, "peak_rss": round(7.9 * GIB)}), ("no end", {"exit": "", "status": "ABORTED", "peak_rss": round(7.9 * GIB)})):
+        at_limit = "4 attempts failed at the limit of memory: the request is kept"
+        killed = "4 attempts were killed, peak not known: the request is kept"
+        for name, needed, why, lost in (
+                ("no peak", None, killed, {"exit": 137, "peak_rss": "-"}), ("polled peak", 5 * GIB, killed, {"exit": 137, "peak_rss": 5 * GIB}),
+                ("by itself", 8 * GIB, at_limit, {"exit": 1, "peak_rss": round(7.9 * GIB)}),
+                ("no end", 8 * GIB, at_limit, {"exit": "", "status": "ABORTED", "peak_rss": round(7.9 * GIB)})):
             with self.subTest(name):
                 result = self.tune([*usual, *(task(30 + n, 0, 8, **{"status": "FAILED"} | lost) for n in range(4))])
                 row = self.row(result)
                 self.assertEqual((row["memory_rule"], row["advised_memory_bytes"], row["failed"]), ("keep", None, 4))
-                self.assertEqual(row["memory_needed_at_least_bytes"], 8 * GIB)
-                self.assertIn("4 attempts failed at their limit of memory, or were killed", " ".join(row["reasons"]))
+                self.assertEqual(row["memory_needed_at_least_bytes"], needed)
+                self.assertIn(why, row["reasons"])
                 self.assertGreaterEqual(row["failure_rate"], 4 / 24)
                 for engine in ("nextflow", "sbatch"):
                     self.assertNotRegex(result.emit(engine), r"(?m)^ *(memory = |#SBATCH --mem)")
         # Of neither peak nor limit.
         row = self.row(self.tune([*usual, task(30, 0, 0, status="FAILED", exit=137)]))
         self.assertEqual((row["memory_rule"], row["advised_memory_bytes"]), ("keep", None))
-        self.assertIn("neither their peak nor their limit", " ".join(row["reasons"]))
+        self.assertIn("neither peak nor limit", " ".join(row["reasons"]))
+
+    def test_attempts_that_failed_may_need_more(self) -> None:
+        """Eight failed holding 8 GiB, and nobody knows what they need; one that held little is no such."""
+        rows = [*(task(n, 1, 16) for n in range(8)), *(task(20 + n, 8, 16, status="FAILED", exit=1) for n in range(8))]
+        result = self.tune(rows)
+        row = self.row(result)
+        self.assertGreater(row["advised_memory_bytes"], 8 * GIB)
+        self.assertAlmostEqual(row["failure_rate"], 9 / 17)
+        self.assertIn("at most 52.9 of 100 first attempts need more", result.emit("nextflow"))
+        self.assertIn("8 tasks can't support a failure rate of 5.00%", " ".join(self.row(self.tune(rows, failures=0.05))["reasons"]))
+        many = self.tune([*(task(n, 1, 16) for n in range(20)), *rows[8:]], failures=0.05)
+        self.assertIn("attempts that failed may need more: expect 31.03%", self.row(many)["reasons"])
+        little = self.tune([*(task(n, 8, 16) for n in range(8)), *(task(20 + n, 1, 16, status="FAILED", exit=1) for n in range(8))])
+        self.assertAlmostEqual(self.row(little)["failure_rate"], 1 / 9)
+
+    def test_killed_far_below_its_limit(self) -> None:
+        result = self.tune([*(task(n, 1, 16) for n in range(15)), task(20, 1, 16, status="FAILED", exit=137)])
+        row = self.row(result)
+        self.assertEqual((row["advised_memory_bytes"], row["memory_needed_at_least_bytes"]), (None, None))
+        self.assertIn("1 attempt was killed, peak not known: the request is kept", row["reasons"])
+        self.assertNotIn("needs", result.why("ALIGN"))
+        self.assertNotIn("≥", result.text())
+        # It had twice of what the others have.
+        row = self.row(self.tune([*(task(n, 1, 8) for n in range(15)), task(20, 1, 16, status="FAILED", exit=137)]))
+        self.assertIn("an attempt with 16.0 GiB was killed, peak not known", row["reasons"])
+
+    def test_a_life_of_0_is_not_known(self) -> None:
+        at = {"start": "2026-03-01T10:00:00Z", "complete": "2026-03-01T10:00:00Z", "time": 3600 * 1000}
+        result = self.tune([task(n, 1, realtime=0, **at) for n in range(10)])
+        self.assertEqual((self.row(result)["advised_time_s"], self.row(result)["time_most_s"]), (None, None))
+        self.assertNotIn("time =", result.emit("nextflow"))
+        # Times of whole seconds, and a command that says more.
+        self.assertEqual(self.row(self.tune([task(n, 1, realtime=300, **at) for n in range(10)]))["time_most_s"], 0.3)
 
     def test_requests_of_different_sizes(self) -> None:
         """8 small tasks and 4 large ones: one size for all would take more than they reserve now."""
@@ -363,7 +400,7 @@ class Tables(TuneCase):
                 result = self.tune([*usual, *(task(20 + n, 3, **{"status": "FAILED"} | late | lost) for n in range(3))])
                 row = self.row(result)
                 self.assertIsNone(row["advised_time_s"])
-                self.assertIn("3 attempts ended as their time was up", " ".join(row["reasons"]))
+                self.assertIn("3 attempts ended when time was up", " ".join(row["reasons"]))
                 self.assertNotIn("#SBATCH --time", result.emit("sbatch"))
         # What fails early by itself says nothing of time.
         self.assertEqual(self.row(self.tune([*usual, task(20, 3, status="FAILED", exit=1)]))["advised_time_s"], 30 * 60)
@@ -387,7 +424,7 @@ class Tables(TuneCase):
         odd = [task(20, 0, 0), task(21, 1, memory="much", cpus="-2", realtime="1e400", peak_rss="inf")]
         result = self.tune(usual + odd)
         self.assertEqual(self.row(result)["advised_memory_bytes"], self.row(self.tune(usual))["advised_memory_bytes"])
-        self.assertIn("4 values are no numbers", " ".join(result.notes))
+        self.assertIn("4 values are no number", " ".join(result.notes))
 
     def test_no_task(self) -> None:
         (self.folder / "empty.csv").write_text("hash,process\n")
@@ -414,6 +451,31 @@ class Tables(TuneCase):
 
 
 ODD = ("it's", 'quote"d', "back\\slash", "line\nbreak", "a: b", "#!x", "${x}", "*/", "né", "\u202eright")
+
+
+class Saved(TuneCase):
+    """Recordings that were kept."""
+
+    def test_a_job_of_slurm_that_is_a_task_of_nextflow_counts_once(self) -> None:
+        result = tune([RECORDINGS / "nextflow-slurm.tracer"])
+        self.assertEqual({row["step"]: row["attempts"] for row in result.rows},
+                         {"QC:ALIGN": 4, "QC:FLAKY": 5, "QC:ODD": 3, "COUNT": 4, "MERGE": 1})
+        # Without an engine in it, each job counts.
+        self.assertEqual(tune([RECORDINGS / "slurm.tracer"]).attempts, 6)
+
+    def test_what_a_step_mostly_did(self) -> None:
+        result = tune([RECORDINGS / "nextflow-24.tracer"])
+        self.assertIn("waited for a CPU: ", result.text())
+        self.assertRegex(result.why("COUNT"), r"mostly         waited for a CPU: \d+ %")
+        self.assertEqual({row["bound_by"] for row in result.rows}, {"oversubscribed"})
+
+    def test_a_trace_without_requests(self) -> None:
+        trace = self.table([{"task_id": 1, "hash": "7a/4136ef", "name": "QC:ALIGN (S1)", "status": "COMPLETED", "%cpu": "10.0%", "peak_rss": "38 MB"}], "trace.txt")
+        result = tune([RECORDINGS / "nextflow-24.tracer", trace])
+        self.assertIn(f"{trace} has no cpus, memory, time: set trace.fields (docs/tune.md)", result.notes)
+        self.assertNotIn("took what was requested", " ".join(result.notes))
+        self.assertIn("5 steps have fewer than 5 tasks: too few to advise on", result.text())
+        self.assertIn("not enough evidence (n = 4)", self.row(result, "COUNT")["reasons"])
 
 
 class Emitted(TuneCase):
@@ -467,7 +529,7 @@ class Emitted(TuneCase):
         # Also where none is known.
         unknown = self.tune([task(n, peak, time="") for n, peak in enumerate(PEAKS)])
         self.assertIsNotNone(self.row(unknown)["advised_time_s"])
-        self.assertIn("request not known, took 60.0 min at most", unknown.emit("sbatch"))
+        self.assertIn("request not known, took 60 min at most", unknown.emit("sbatch"))
         self.assertIn("#SBATCH --mem", unknown.emit("sbatch"))
 
     def test_no_such_engine(self) -> None:
@@ -482,7 +544,7 @@ class Commands(TuneCase):
     def test_table_json_csv_why(self) -> None:
         path = self.table([task(n, peak) for n, peak in enumerate(PEAKS)] + [task(1, 1, step="RARE")])
         shown = self.tracer("tune", path).stdout
-        for word in ("8.0 GiB → 2.0 GiB", "keep: n = 1", "1 steps have too few tasks", "GiB hours reserved"):
+        for word in ("8.0 GiB → 2.0 GiB", "keep: n = 1", "1 step has fewer than 5 tasks", "GiB hours reserved"):
             self.assertIn(word, shown)
         content = json.loads(self.tracer("tune", "--tasks", path, "--json").stdout)
         self.assertEqual((content["attempts"], content["failures"], {row["step"] for row in content["rows"]}), (11, None, {"ALIGN", "RARE"}))
@@ -573,7 +635,7 @@ class Recordings(TuneCase):
                             for n in range(5) for step in ("single", "double", "waiting")])
         both = tune([self.folder / "run.tracer", table])
         self.assertEqual((both.attempts, [row["attempts"] for row in both.rows]), (15, [5, 5, 5]))
-        self.assertIn("15 tasks of recordings took their requests", " ".join(both.notes))
+        self.assertIn("15 tasks of recordings took what was requested", " ".join(both.notes))
 
     def test_memory_ran_out(self) -> None:
         """Five tasks hold 400 MiB, a sixth is killed by the kernel at 600 MiB."""

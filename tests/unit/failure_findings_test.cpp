@@ -460,7 +460,7 @@ TEST_CASE("the script of a program that is no shell is given no option of shells
   scene.status(10, 100, 0);
   scene.finish(100, 0);
   REQUIRE(scene.findings().size() == 1);
-  CHECK(scene.findings()[0].advice == "check its output; let main.py check how what it starts ends");
+  CHECK(scene.findings()[0].advice == "check its output; make main.py check the exit status of what it starts");
 }
 
 TEST_CASE("a task that fails names the failure that came first") {

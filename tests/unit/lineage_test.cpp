@@ -14,7 +14,7 @@
 
 #include "builders.hpp"
 #include "report/lineage.hpp"
-#include "report/run_folder.hpp"
+#include "report/sums/run_folder.hpp"
 #include "show/lineage_text.hpp"
 #include "show/screen.hpp"
 

@@ -110,6 +110,7 @@ TEST_CASE("every request is what it was, once it was sent") {
   sent(TotalsRequest{});
   sent(StatisticsRequest{});
   sent(StatusRequest{});
+  sent(UsageRequest{});
   sent(SnapshotRequest{});
   const StateQuery query = sent(StateRequest{{"a.7", {"tasks", "counts"}, "00ff00ff00ff00ff", {"cpu_ns"}}}).query;
   CHECK(query.since == "a.7");

@@ -366,9 +366,7 @@ Report full_report() {
   report.completeness.missing = {{Family::kWaits, false, "", Problem{ErrorCode::kKernelTooOld, 0, "w", "f", {}}}};
   report.completeness.missed_at_most = 5;
   report.completeness.ended = 4;
-  report.cost.own.kernel_ns = report.cost.own.memory_bytes = report.cost.own.kernel_memory_bytes = 1;
-  report.cost.cpu_share = 0.5;
-  report.cost.start_cpu_ns = 1;
+  report.cost = {1, 1, 1, 1, 1, 1, 0.5};
   return report;
 }
 

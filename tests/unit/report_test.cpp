@@ -106,7 +106,7 @@ TEST_CASE("where events of a service are missing, nobody knows how many processe
   CHECK(report.completeness.ended == std::nullopt);
   CHECK(to_json(report).find("\"ended\"") == std::string::npos);
   CHECK(seen_text(report.completeness) ==
-        "1 ended process seen, by the service; how many ended is not known; service_gap");
+        "1 ended process seen, by the service; how many ended is not known; events of the service are missing");
   CHECK(sum_of_reports({report, make_report(Summary(), session_of(totals_of(1, 0, 5)))}, {0, 0}).completeness.ended ==
         std::nullopt);
   // Also in what such a session has recorded.
@@ -455,7 +455,8 @@ TEST_CASE("a recording's report knows what its end says") {
   CHECK(report.completeness.ended == 3);
   CHECK(report.completeness.losses.at("ring_full_exit") == 2);
   CHECK_FALSE(report.completeness.total_is_whole);
-  CHECK(report.cost.own.cpu_ns == 70);
+  CHECK(report.cost.cpu_ns == 70);
+  CHECK_FALSE(report.cost.snapshots_cpu_ns.has_value());
 
   Summary whole = summary_of({exit_of({.pid = 1})});
   CHECK_FALSE(make_report(whole).completeness.complete);  // Cut short.

@@ -85,10 +85,9 @@ TEST_CASE("only tasks that ended, and of which both are known, count; bounds sta
   ReportNode bounded = task(1, 1, 3);
   bounded.row.cpu_ns->bound = bounded.row.memory_bytes->bound = Bound::kAtLeast;
   bounded.row.memory_at_most_bytes = 4 * kGiB;
-  CHECK(
-      text_of({unknown, living, bounded}) ==
-      "\nmain.nf: requested 4 CPUs, used ≥ 1 (1 of 3 tasks); 8.0 GiB, used at most ≥ 3.0 GiB ≤ 4.0 GiB (1 of 3 tasks)\n"
-      "  align: requested 4 CPUs, used ≥ 1 (1 of 3 tasks); 8.0 GiB, used at most ≥ 3.0 GiB ≤ 4.0 GiB (1 of 3 tasks)\n");
+  CHECK(text_of({unknown, living, bounded}) ==
+        "\nmain.nf: requested 4 CPUs, used ≥ 1 (1 of 3 tasks); 8.0 GiB, used ≥ 3.0 GiB ≤ 4.0 GiB (1 of 3 tasks)\n"
+        "  align: requested 4 CPUs, used ≥ 1 (1 of 3 tasks); 8.0 GiB, used ≥ 3.0 GiB ≤ 4.0 GiB (1 of 3 tasks)\n");
   ReportNode only_memory = task(1, 1, 3);
   only_memory.row.requested.millicpus.reset();
   only_memory.row.memory_bytes.reset();

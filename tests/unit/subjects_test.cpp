@@ -147,8 +147,8 @@ TEST_CASE("subjects: a task has its processes by CPU, the failures that began in
   CHECK(*row_of_subject(subject).bound_share == doctest::Approx(0.75));
   const std::string text = why_text(subjects, subject, {});
   for (const char* part :
-       {"task align S1", "used 6.8 of 8 requested CPUs while it computed", "bound by disk: 75 % of its time",
-        "error: something failed", "at the same time", "align S2"}) {
+       {"task align S1", "used 6.8 of 8 requested CPUs while it computed",
+        "mostly waited for storage: 75 % of its time", "error: something failed", "at the same time", "align S2"}) {
     CAPTURE(part);
     CHECK(text.find(part) != std::string::npos);
   }

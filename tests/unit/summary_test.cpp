@@ -92,7 +92,8 @@ TEST_CASE("tools of more names than are told apart are one, and nothing is missi
   const auto runs = summary.tree();
   REQUIRE(runs.size() == 1);
   REQUIRE(runs[0].below.size() == 1);
-  CHECK(runs[0].below[0].below.size() == Summary::kMostTools + 1);
+  REQUIRE(runs[0].below[0].below.size() == 1);
+  CHECK(runs[0].below[0].below[0].below.size() == Summary::kMostTools + 1);
   CHECK(runs[0].row.processes == kNames);
 }
 
@@ -172,7 +173,7 @@ TEST_CASE("tasks of one step are rows of their own, each with its own sums and p
   Summary summary;
   for (const auto& [of, start_ns] : {std::pair{"s2", 50u}, {"s1", 100u}}) {
     ProcessExit exit =
-        (*(exit_of({.step = "align", .start_ns = start_ns, .end_ns = start_ns + 10, .cpu_ns = start_ns, .peak = 1}))
+        (*(exit_of({.step = "align", .start_ns = start_ns, .end_ns = start_ns + 10, .cpu_ns = start_ns, .peak = 1000 * start_ns}))
               .get_if<ProcessExit>());
     exit.process = build::process({.context = {.step = "align", .sample = of}});
     Ledger& ledger = exit.program.account.ledger.emplace();

@@ -9,10 +9,12 @@
 #include <tracer/report.hpp>
 
 #include "context/layers.hpp"
+#include "report/brief.hpp"
 #include "summed_events.hpp"
 
 using namespace summed;
 using namespace tracer;
+using tracer::internal::is_command_alone;
 using tracer::internal::run_of;
 
 namespace {
@@ -80,12 +82,15 @@ std::vector<Event> minute_with(const std::vector<Context>& tasks, std::uint64_t 
 TEST_CASE("a run whose only tasks are scripts that ran for less than a fifth of its time counts as one without") {
   constexpr std::uint64_t kMuch = 48'000'000'001;
   const Summary few = summary_of(minute_with({script_task(2)}, kMuch));
-  CHECK(few.tree().empty());
+  const auto alone = make_report(few).tree;
+  REQUIRE(alone.size() == 1);
+  CHECK(alone[0].row.cpu_ns->value == 109);
+  CHECK(is_command_alone(alone));
   CHECK(few.by_step().empty());
   CHECK(few.critical_paths().empty());
   CHECK(few.by_tool().size() == 2);
   CHECK(few.total().cpu_ns == 109);
-  CHECK(summary_of(minute_with({script_task(2)}, kMuch - 1)).tree().size() == 1);
+  CHECK_FALSE(is_command_alone(make_report(summary_of(minute_with({script_task(2)}, kMuch - 1))).tree));
   CHECK(summary_of(minute_with({script_task(2), script_task(3, "make")}, kMuch)).by_step().size() == 1);
   Context labeled = script_task(2);
   labeled.provenance.step = Provenance::kLabel;
@@ -98,6 +103,7 @@ TEST_CASE("a run whose only tasks are scripts that ran for less than a fifth of 
   CHECK(runs[0].row.cpu_ns == 109);
   REQUIRE(runs[0].below.size() == 2);
   CHECK(runs[0].below[0].level == SummaryLevel::kTool);
+  CHECK_FALSE(is_command_alone(make_report(summary_of(minute_with({named}, kMuch))).tree));
 }
 
 TEST_CASE("a task whose step, id or attempt becomes known late has one row") {
@@ -179,11 +185,17 @@ TEST_CASE("the memory of a run is that of all at once, of a step that of its lar
   CHECK(report.tree[0].below[0].row.memory_bytes->value == 300);
 }
 
-TEST_CASE("the memory of a step without tasks is that of all at once") {
+TEST_CASE("the memory of a step in which nothing tells tasks apart is that of all at once") {
   const Context step = {.pipeline = "demo", .run = "r1", .step = "align"};
   const Report report = make_report(summary_of(
       {holding(step, 100, 1, 100), holding(step, 100, 2, 50), holding(step, 200, 1, 100),
        exit_in(step, {.pid = 1, .end_ns = 300, .peak = 100}), exit_in(step, {.pid = 2, .end_ns = 150, .peak = 50})}));
   REQUIRE(report.tree.size() == 1);
   CHECK(report.tree[0].below[0].row.memory_bytes->value == 150);
+  // All of it is one task, which is called as it is.
+  REQUIRE(report.tree[0].below[0].below.size() == 1);
+  const ReportNode& task = report.tree[0].below[0].below[0];
+  CHECK(task.level == SummaryLevel::kTask);
+  CHECK(task.row.name == "align");
+  CHECK(task.row.memory_bytes->value == 150);
 }

@@ -115,10 +115,25 @@ TEST_CASE(
   CHECK(files[1].written_by.empty());
   CHECK(files[0].written_by == "samtools sort");
   CHECK(files[1].unknown_uses == 0);
-  const Report report = make_report(summary);
+  Report report = make_report(summary);
+  report.folder = "/d";
   CHECK(internal::format_touched(report) ==
         "\nmost read below /d: ref.fa (6.0 MiB, most by bwa mem)\nmost written below /d: out.bam (≥ 8.0 MiB, most by "
         "samtools sort)\n");
+  // What is elsewhere has its whole path.
+  report.folder = "/e";
+  CHECK(internal::format_touched(report).find("\nmost read: /d/ref.fa (6.0 MiB") == 0);
+  auto program = std::make_shared<Program>();
+  program->cwd = "/d";
+  Context context{.run = "r"};
+  context.run_key = Key{1};
+  auto process = std::make_shared<Process>();
+  process->program = std::move(program);
+  process->context = std::make_shared<const Context>(std::move(context));
+  ProcessExec exec;
+  exec.process = std::move(process);
+  summary.add(exec);
+  CHECK(make_report(summary).folder == "/d");
 }
 
 TEST_CASE("peers are other machines, by tool; one that could not be reached is named with the reason") {

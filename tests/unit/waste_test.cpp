@@ -55,6 +55,13 @@ TEST_CASE("waste is what each task requested and did not use, for as long as it 
         std::string::npos);
 }
 
+TEST_CASE("waste of less than a tenth of an hour is said in minutes") {
+  CHECK(format_notes(report_of({task(kHour / 60, kHour / 30, 4 * kGiB)}), std::nullopt).waste ==
+        "\nwaste: 1 task requested, and did not use, 2.0 of 4.0 CPU minutes (50 %) and 0.200 of 0.267 GiB hours of "
+        "memory "
+        "(75 %)\n");
+}
+
 TEST_CASE("a task that lives, or whose use is not known, is not in the waste") {
   ReportNode living = task(kHour, kHour, kGiB);
   living.row.living = 1;

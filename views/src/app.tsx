@@ -42,15 +42,15 @@ function turnTheme(): void {
 
 function Screen({ told, place, words }: { told: Told; place: string[]; words: string }): JSX.Element {
   const { doc } = told;
-  if (!doc) return told.error ? <div class="empty"><h1 class="big">Nothing to show</h1><p>{told.error}</p></div>
-    : <div class="page" aria-busy="true"><h1 class="big">Reading …</h1><div class="skel" /><div class="skel tall" /></div>;
+  if (!doc) return told.error ? <div class="empty"><h1 class="big">Nothing to show</h1><p>{told.error}</p>{told.sources.length > 0 && <p><a href={to("runs")}>All runs</a></p>}</div>
+    : <div class="page" aria-busy="true"><h1 class="big">{told.fetching ? "Fetching the run's recordings from the lake …" : "Reading …"}</h1><div class="skel" /><div class="skel tall" /></div>;
   const [screen = "", key = "", below = "", what = ""] = place;
   if (screen === "run" && below === "task") return <TaskScreen doc={doc} taskKey={what} ask={source.ask} />;
   if (screen === "run" && below === "why") return <WhyScreen doc={doc} findingKey={what} />;
   if (screen === "tools") return <ToolsScreen doc={doc} words={words} />;
   if (screen === "compare") return <CompareScreen told={told} a={key} b={below} ask={source.ask} />;
-  if (screen === "hosts") return <HostsScreen doc={doc} />;
-  if (screen === "runs" || (screen === "" && (doc.live || doc.runs.length > 1))) return <RunsScreen told={told} doc={doc} words={words} ask={source.ask} />;
+  if (screen === "hosts") return <HostsScreen doc={doc} ask={source.ask} />;
+  if (screen === "runs" || (screen === "" && (doc.live || doc.lake || doc.runs.length > 1))) return <RunsScreen told={told} doc={doc} words={words} ask={source.ask} />;
   if ((key && !doc.runs.some((run) => run.run_key === key)) || (!doc.runs.length && !doc.totals)) return <Missing what="run" />;
   return <RunScreen doc={doc} runKey={key} words={words} ask={source.ask} />;
 }
@@ -97,10 +97,18 @@ function App(): JSX.Element {
   // A run of another source: that one is shown.
   useEffect(() => {
     const [screen, key] = place;
+    const lake = told.sources.find((each) => each.kind === "lake");
+    const shown = told.sources.find((each) => each.source === told.source);
+    // Its list has what all hosts saw of a run.
+    if (lake && ((screen === "runs" && shown?.lake !== undefined) || (screen !== "run" && told.error !== undefined))) { source.choose(shown?.lake ?? lake.source); return; }
     if (screen !== "run" || !key || !told.doc || told.doc.runs.some((run) => run.run_key === key)) return;
     void source.ask("runs", "all").then((said) => {
       const other = (said as { runs: ListedRun[] } | null | undefined)?.runs.find((run) => run.run_key === key);
-      if (other && other.source !== told.source && placeOf()[1] === key) { setPaused(false); source.choose(other.source); }
+      if (placeOf()[1] !== key) return;
+      const from = other ? told.sources.find((each) => each.source === other.source && each.kind === "lake") : lake;
+      if (from || (other && other.source !== told.source)) setPaused(false);
+      if (from) source.fetchRun(from.source, key);
+      else if (other && other.source !== told.source) source.choose(other.source);
     });
   }, [place.join("/"), told.source, told.doc === undefined]);
   const current = place[0] === "run" || place[0] === "" ? "runs" : place[0];
@@ -111,7 +119,7 @@ function App(): JSX.Element {
       <nav class="nav" aria-label="Screens">{links(false)}</nav>
       {told.sources.length > 1 && <select aria-label="Source" value={told.source} onChange={(event) => { setPaused(false); source.choose(event.currentTarget.value); }}>{told.sources.map((each) => <option value={each.source}>{each.name}</option>)}</select>}
       <span class="gap" /><label class="find"><Icon name="find" /><input ref={find} type="search" placeholder="Find a task, tool, sample" aria-label="Find a task, tool or sample" value={words} onInput={(event) => setWords(event.currentTarget.value)} /><kbd aria-hidden="true">/</kbd></label>
-      <span class={`chip ${told.link === "lost" ? "warn" : ""}`} role="status">{told.link === "still" ? told.doc && <span class="wide">recording</span> : told.link === "lost" ? <><span class="pulse off" />disconnected</> : paused ? <><span class="pulse off" />paused</> : <><span class="pulse" />live</>}</span>
+      <span class={`chip ${told.link === "lost" ? "warn" : ""}`} role="status">{told.link === "still" ? told.doc && <span class="wide">{told.doc.lake ? "lake" : "recording"}</span> : told.link === "lost" ? <><span class="pulse off" />disconnected</> : paused ? <><span class="pulse off" />paused</> : <><span class="pulse" />live</>}</span>
       <Sure told={told} />
       {told.link !== "still" && <button class="ib" aria-pressed={paused} aria-label={paused ? "Go on" : "Pause"} onClick={pause}><Icon name={paused ? "running" : "pause"} /></button>}
       <button class="ib" aria-label="Light or dark" onClick={turnTheme}><Icon name="theme" /></button>

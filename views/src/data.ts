@@ -5,13 +5,15 @@ import { parse } from "./json";
 
 const kAgainMs = 3000;
 
-/** Processes, files and peers of a run or task; why; over time; runs of all sources. undefined: the source does not say it; null: not now. */
-export type Ask = (what: "held" | "why" | "over_time" | "runs" | "compare", key: string) => Promise<unknown>;
+/** Processes, files and peers of a run or task; why; over time; runs of all sources; hosts of a lake. undefined: the source does not say it; null: not now. */
+export type Ask = (what: "held" | "why" | "over_time" | "runs" | "compare" | "hosts", key: string) => Promise<unknown>;
 export type Link = "still" | "live" | "lost";
 type Reply = { since: string; all: boolean; more: boolean; runs?: Row[]; steps?: Row[]; tasks?: Row[]; findings?: Finding[]; gone?: string[]; counts?: Doc["counts"];
   expected_end?: Doc["expected_end"] };
-type Info = { source: string; name: string; kind: "service" | "recording"; hosts: Doc["hosts"]; says: string[]; warning?: string };
-export type Told = { doc: Doc | undefined; link: Link; error?: string; sources: Info[]; source: string };
+type Info = { source: string; name: string; kind: "service" | "recording" | "lake"; hosts: Doc["hosts"]; says: string[]; warning?: string;
+  /** Of a run that was opened: its lake. */
+  lake?: string };
+export type Told = { doc: Doc | undefined; link: Link; error?: string | undefined; fetching?: boolean; sources: Info[]; source: string };
 
 async function get(path: string): Promise<unknown> {
   const reply = await fetch(`api/v1/${path}`, { credentials: "same-origin" });
@@ -60,11 +62,11 @@ class Rows {
 }
 
 /** Tells of each change; the caller draws. */
-export function follow(tell: (told: Told) => void): { choose: (source: string) => void; pause: (paused: boolean) => void; ask: Ask } {
+export function follow(tell: (told: Told) => void): { choose: (source: string) => void; fetchRun: (lake: string, key: string) => void; pause: (paused: boolean) => void; ask: Ask } {
   const embedded = document.getElementById("data")?.textContent;
   if (embedded) {
     tell({ doc: docOf(parse(embedded) as object), link: "still", sources: [], source: "" });
-    return { choose: () => undefined, pause: () => undefined, ask: () => Promise.resolve(undefined) };
+    return { choose: () => undefined, fetchRun: () => undefined, pause: () => undefined, ask: () => Promise.resolve(undefined) };
   }
   let told: Told = { doc: undefined, link: "still", sources: [], source: "" };
   let stream: EventSource | undefined;
@@ -74,7 +76,11 @@ export function follow(tell: (told: Told) => void): { choose: (source: string) =
 
   async function open(info: Info, again = false): Promise<void> {
     stream?.close();
-    if (!again) say({ source: info.source, doc: undefined });
+    if (!again) say({ source: info.source, doc: undefined, error: undefined, fetching: false });
+    if (info.kind === "lake") {
+      say({ doc: docOf({ title: info.name, lake: true }), link: "still" });
+      return;
+    }
     if (info.kind === "recording") {
       say({ doc: docOf(await get(`report/all?${query()}`) as object), link: "still" });
       return;
@@ -109,9 +115,20 @@ export function follow(tell: (told: Told) => void): { choose: (source: string) =
   })();
   return {
     choose: (source) => { paused = false; const info = told.sources.find((each) => each.source === source); if (info) void open(info).catch((error: Error) => say({ error: error.message })); },
+    fetchRun: (lake, key) => {
+      stream?.close();
+      say({ doc: undefined, error: undefined, fetching: true, link: "still" });
+      get(`open/${encodeURIComponent(key)}?source=${encodeURIComponent(lake)}`).then(async (said) => {
+        const { sources } = await get("sources") as { sources: Info[] };
+        say({ sources });
+        await open((said as { sources: Info[] }).sources[0]!);
+      }).catch((error: Error) => say({ error: error.message }));
+    },
     pause: (value) => { paused = value; if (!paused) tell(told); },
     ask: async (what, key) => {
-      if (what === "runs") return told.sources.length > 1 ? get("runs").catch(() => null) : undefined;
+      const lake = told.sources.find((each) => each.kind === "lake");
+      if (what === "hosts") return lake && get(`hosts?source=${encodeURIComponent(lake.source)}`).catch(() => null);
+      if (what === "runs") return lake || told.sources.length > 1 ? get("runs").catch(() => null) : undefined;
       if (what === "compare") return get(`compare?source=${key}`).catch(() => null);
       if (what !== "held" && !told.sources.find((each) => each.source === told.source)?.says.includes(what)) return undefined;
       try {

@@ -55,10 +55,14 @@ export type Held = { processes?: Process[]; files?: FileRow[]; peers?: Peer[] };
 /** Of `runs`: a run of any source; a step's time is the median of its tasks. */
 export type ListedRun = Row & { source: string; start_unix_ns?: Whole; findings: { error?: number; warning?: number }; steps: { name: string; tasks: Whole; wall_ns?: Whole }[] };
 
+/** Of `hosts`: what a host of a lake did in a month. */
+export type HostMonth = { month: string; host: string; cpus?: number; observed_ns?: Whole; all_cpu_ns?: Whole;
+  task_cpu_ns?: Whole; other_cpu_ns?: Whole; idle_cpu_ns?: Whole; tasks: Whole; failed_tasks: Whole };
+
 export type Container = { container_id: string; name?: string; image?: string; runtime?: string; run_key?: string; task_key?: string; task?: string; begin_ns: Whole; end_ns?: Whole; gone_ns?: Whole };
 
 export type Doc = {
-  title: string; live?: boolean; hosts: Host[]; verdict?: string; certificate?: Certificate; findings: Finding[]; totals?: Row; runs: Row[];
+  title: string; live?: boolean; lake?: boolean; hosts: Host[]; verdict?: string; certificate?: Certificate; findings: Finding[]; totals?: Row; runs: Row[];
   steps: Row[]; tasks: Row[]; samples: Row[]; tools: Row[]; processes: Row[]; failures: Failure[]; files: FileRow[]; peers: Peer[];
   devices: Device[]; over_time?: OverTime; why?: Record<string, Why>; held?: Record<string, Held>; counts?: Counts; expected_end?: Record<string, { text: string }>;
   waste?: Record<string, number>; waste_cost?: { text: string }; pipes?: { stages: string[]; bottleneck?: string; waited_ns: Whole }[]; cost?: object;

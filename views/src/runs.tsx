@@ -13,7 +13,7 @@ const kUnreadMs = 2000;
 // The list may have megabytes; what lives comes by itself.
 const kLookMs = 30_000;
 
-type Listed = { runs: ListedRun[]; left_out: number; unread: number };
+type Listed = { runs: ListedRun[]; left_out: number; unread: number; problems?: string[] };
 
 /** Runs of the document as the server lists those of other sources. */
 function listedOf(doc: Doc, source: string): ListedRun[] {
@@ -72,22 +72,23 @@ export function RunsScreen({ told, doc, words, ask }: { told: Told; doc: Doc; wo
   const all = useMemo(() => {
     const own = listedOf(doc, told.source);
     const here = new Set(own.map((run) => run.run_key));
-    const others = (listed?.runs ?? []).filter((run) => run.source !== told.source && !here.has(run.run_key));
+    const others = (listed?.runs ?? []).filter((run) => (doc.lake || run.source !== told.source) && !here.has(run.run_key));
     return [...own, ...others].sort((a, b) => number(b.start_unix_ns ?? begin(b)) - number(a.start_unix_ns ?? begin(a)));
   }, [doc, listed, told.source]);
-  if (!all.length && !listed?.unread) return <Missing what="run" />;
+  if (!all.length && !listed?.unread && !listed?.problems && !(doc.lake && !listed)) return <Missing what="run" />;
   const lower = words.toLowerCase();
   const found = all.filter((run) => !lower || [run.name, run.pipeline, run.run, nameOf(run.source)].some((text) => text?.toLowerCase().includes(lower)));
   const shown = found.filter((run) => !filter || statusOf(run) === filter);
   const counts = kStatuses.map((status) => [status, found.filter((run) => statusOf(run) === status).length] as const).filter(([, count]) => count);
   const problems = ({ findings }: ListedRun): string => (["error", "warning"] as const).filter((each) => findings[each]).map((each) => plural(findings[each]!, each, `${each}s`)).join(", ");
-  const several = told.sources.length > 1;
-  return <div class="page"><h1 class="big"><b>{all.length}</b> {all.length === 1 ? "run" : "runs"}{doc.live && `, ${all.filter((run) => statusOf(run) === "running").length} running`}</h1>
-    {all.length > 1 && <div class="counts" role="group" aria-label="Only those">{counts.map(([each, count]) => <button aria-pressed={filter === each} onClick={() => setFilter(filter === each ? "" : each)}><StatusIcon status={each} /><b>{count}</b> {each === "done" ? "ended" : kStatusWords[each]}</button>)}
+  const several = told.sources.filter((each) => each.lake === undefined).length > 1;
+  return <div class="page"><h1 class="big">{doc.lake && !all.length && !listed?.problems ? "Reading …" : <><b>{all.length}</b> {all.length === 1 ? "run" : "runs"}</>}{doc.live && `, ${all.filter((run) => statusOf(run) === "running").length} running`}</h1>
+    {listed?.problems?.map((each) => <p class="warn" role="status">{each}</p>)}
+    {(all.length > 1 || Boolean(listed?.unread)) && <div class="counts" role="group" aria-label="Only those">{counts.map(([each, count]) => <button aria-pressed={filter === each} onClick={() => setFilter(filter === each ? "" : each)}><StatusIcon status={each} /><b>{count}</b> {each === "done" ? "ended" : kStatusWords[each]}</button>)}
       {(listed?.unread ?? 0) > 0 && <span class="right dim" role="status">reading {plural(listed!.unread, "recording", "recordings")} …</span>}</div>}
     <Card title="Runs" wide><Table label="Runs" rows={shown} most={500} columns={[{ head: "run", cell: (run) => <span class="runname"><StatusIcon status={statusOf(run)} /><a class="x" href={to("run", run.run_key)} title={run.name}>{run.name}</a></span> },
       { head: "began", cell: (run) => <span class="when">{moment(run.start_unix_ns).split(" ").map((part) => <><span>{part}</span> </>)}</span> }, { head: "took", num: true, cell: (run) => figure(run, "wall_ns", "ns") }, { head: "tasks", num: true, narrow: true, cell: (run) => figure(run, "tasks", "count") },
-      { head: "CPU", num: true, narrow: true, cell: (run) => figure(run, "cpu_ns", "ns") }, { head: "time went to", narrow: true, cell: (run) => <Where time={run.time} /> }, { head: "memory", num: true, narrow: true, cell: (run) => figure(run, "memory_bytes", "bytes") },
+      { head: "CPU", num: true, narrow: true, cell: (run) => figure(run, "cpu_ns", "ns") }, ...(doc.lake ? [] : [{ head: "time went to", narrow: true, cell: (run: ListedRun) => <Where time={run.time} /> }]), { head: "memory", num: true, narrow: true, cell: (run) => figure(run, "memory_bytes", "bytes") },
       { head: "findings", cell: (run) => <span class="warn">{problems(run)}</span> }, ...(several ? [{ head: "source", narrow: true, cell: (run: ListedRun) => <span class="dim source">{nameOf(run.source)}</span> }] : [])]} />
       {(listed?.left_out ?? 0) > 0 && <p class="dim more">… {listed!.left_out} older ones</p>}</Card>
     <div class="many"><Trends runs={found} /></div></div>;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The other screens: a task, why, all runs, tools, hosts. */
 import { type ComponentChildren, type JSX } from "preact";
-import { type Container, type Doc, type Evidence, type Finding, type Held, type Process, type Row, type Why, begin, number, statusOf, usedOf } from "./model";
-import { type Unit, bytes, duration, figure, share, textOf } from "./figures";
+import { type Container, type Doc, type Evidence, type Finding, type Held, type HostMonth, type Process, type Row, type Why, begin, number, statusOf, usedOf } from "./model";
+import { type Unit, bytes, duration, figure, kUnknown, share, size, textOf } from "./figures";
 import type { Ask } from "./data";
 import { Card, Icon, StatusIcon, Table, Used, Where, clock, containerName, day, kStatusWords, taskLink, to, useAsked } from "./parts";
 import { FindingRow, RunTiles, toolColumns } from "./run";
@@ -108,7 +108,7 @@ function Machine({ doc }: { doc: Doc }): JSX.Element {
 export function ToolsScreen({ doc, words }: { doc: Doc; words: string }): JSX.Element {
   const lower = words.toLowerCase();
   const tools = doc.tools.filter((tool) => !lower || tool.name.toLowerCase().includes(lower));
-  if (!doc.tools.length) return <div class="page"><h1 class="big">Tools</h1><p class="dim">The live state has no sums by tool; the report of a recording has them.</p></div>;
+  if (!doc.tools.length) return <div class="page"><h1 class="big">Tools</h1><p class="dim">There are no sums by tool here; the report of a recording has them.</p></div>;
   return <div class="page"><h1 class="big"><b>{doc.tools.length}</b> tools, most CPU time first</h1><Card title="Tools" wide><Table label="Tools" rows={tools} most={500} columns={toolColumns()} /></Card>
     <Containers doc={doc} containers={(doc.containers ?? []).filter((each) => !lower || [each.name, each.image, each.task].some((text) => text?.toLowerCase().includes(lower)))} />
     {doc.failures.length > 0 && <Card title="Failed" wide><Table label="Failed" rows={doc.failures} columns={[{ head: "tool", cell: (each) => <b>{each.tool ?? each.exe ?? "?"}</b> }, { head: "ended by", cell: (each) => <span class="fail">{each.oom_killed ? "out of memory" : each.exit_signal !== undefined ? `signal ${each.exit_signal}` : `status ${each.exit_code}`}</span> },
@@ -117,9 +117,28 @@ export function ToolsScreen({ doc, words }: { doc: Doc; words: string }): JSX.El
     {doc.processes.length > 0 && <Processes doc={doc} processes={doc.processes} />}</div>;
 }
 
-export function HostsScreen({ doc }: { doc: Doc }): JSX.Element {
+const kUsers = [["task_cpu_ns", "by tasks", "computing"], ["other_cpu_ns", "by others", "other"], ["idle_cpu_ns", "idle", "idle"]] as const;
+
+/** Who used the CPUs of a host in a month; what is not known is left empty. */
+function Months({ months }: { months: HostMonth[] }): JSX.Element {
+  const part = (each: HostMonth, name: string): number => (number(each.all_cpu_ns) ? (size(each, name) ?? 0) / number(each.all_cpu_ns) : 0);
+  const said = (each: HostMonth, name: (typeof kUsers)[number][0]): string =>
+    size(each, name) === undefined || !number(each.all_cpu_ns) ? kUnknown : `${each[name] === undefined ? "≥ " : ""}${share(part(each, name))}`;
+  return <Card title="Month by month" note={<span class="legend">{kUsers.map(([, word, kind]) => <span><i class={`key k k-${kind}`} />{word}</span>)}</span>} wide><Table label="Month by month" rows={months} most={500} columns={[
+    { head: "month and host", cell: (each) => <span class="when"><span>{each.month}</span> <span class="source" title={each.host}>{each.host}</span></span> },
+    { head: "CPUs used", cell: (each) => each.all_cpu_ns === undefined ? <span class="dim">not watched</span> : <span class="wb long" role="img" aria-label={kUsers.map(([name, word]) => `${word} ${said(each, name)}`).join(", ")}>
+      {kUsers.map(([name, , kind]) => <i class={`k k-${kind}`} style={{ width: `${100 * part(each, name)}%` }} />)}</span> },
+    ...kUsers.map(([name, head, kind]) => ({ head, num: true, narrow: kind !== "idle", cell: (each: HostMonth) => said(each, name) })),
+    { head: "CPUs", num: true, narrow: true, cell: (each) => figure(each, "cpus", "count") }, { head: "watched", num: true, narrow: true, cell: (each) => figure(each, "observed_ns", "ns") },
+    { head: "tasks", num: true, cell: (each) => String(each.tasks) }, { head: "failed", num: true, narrow: true, cell: (each) => (number(each.failed_tasks) ? <span class="fail">{String(each.failed_tasks)}</span> : "") }]} /></Card>;
+}
+
+export function HostsScreen({ doc, ask }: { doc: Doc; ask: Ask }): JSX.Element {
   const sure = doc.certificate;
-  return <div class="page"><h1 class="big"><b>{doc.hosts.length || "No"}</b> {doc.hosts.length === 1 ? "host" : "hosts"}</h1>
+  const said = useAsked<{ months: HostMonth[] }>(ask, "hosts", "all", undefined, false);
+  const count = doc.lake ? new Set(said?.months.map((each) => each.host)).size : doc.hosts.length;
+  return <div class="page"><h1 class="big">{doc.lake && !said ? "Reading …" : <><b>{count || "No"}</b> {count === 1 ? "host" : "hosts"}</>}</h1>
+    {said && (said.months.length ? <Months months={said.months} /> : <p class="dim">Hosts are known as soon as the lake has tables: tracer lake compact</p>)}
     <div class="many">{doc.hosts.map((host) => <Card title={host.name || "host"}><dl class="ev">{host.cpus !== undefined && <><dt>CPUs</dt><dd>{host.cpus}</dd></>}{host.memory_bytes !== undefined && <><dt>memory</dt><dd>{bytes(host.memory_bytes)}</dd></>}
         {host.kernel && <><dt>kernel</dt><dd>Linux {host.kernel}</dd></>}{host.version && <><dt>traced by</dt><dd>libtracer {host.version}</dd></>}</dl></Card>)}
       {doc.devices.length > 0 && <Card title="Disks" note="for the whole host"><Table label="Disks" rows={doc.devices} columns={[{ head: "disk", cell: (each) => each.name }, { head: "read", num: true, cell: (each) => figure(each, "read_bytes", "bytes") }, { head: "written", num: true, cell: (each) => figure(each, "written_bytes", "bytes") },

@@ -12,6 +12,7 @@
 #include "insight/recorded_events.hpp"
 #include "report/meet_living.hpp"
 #include "report/report_sums.hpp"
+#include "session/session_access.hpp"
 #include "event_handle.hpp"
 #include "host_fields.hpp"
 #include "recording_handle.hpp"
@@ -60,7 +61,8 @@ SessionFigures figures_of(const Session& session, std::uint64_t begin_ns) {
           .families = session.families(),
           .elapsed_ns = internal::boot_time_ns() - begin_ns,
           .lived_before = true,
-          .tier = session.tier()};
+          .tier = session.tier(),
+          .start_cpu_ns = internal::SessionAccess::start_cpu_ns(session)};
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ void bind_recording(pybind11::module_& module);
 void bind_run(pybind11::module_& module);
 void bind_check(pybind11::module_& module);
 void bind_tables(pybind11::module_& module);
+void bind_gathered_tables(pybind11::module_& module);
 void bind_labels(pybind11::module_& module);
 void bind_report(pybind11::module_& module);
 void bind_state(pybind11::module_& module);

@@ -156,15 +156,7 @@ void CommandRun::unwatch() {
 
 std::pair<Report, std::optional<Figure>> CommandRun::report(const HeldSession* session) const {
   SessionFigures figures;
-  if (session != nullptr) {
-    SessionState state = session->state();
-    figures = {std::move(state.totals),
-               std::move(state.statistics),
-               std::move(state.families),
-               state.elapsed_ns,
-               false,
-               state.tier};
-  }
+  if (session != nullptr) figures = session->figures();
   const std::lock_guard lock(watch_->mutex);
   if (session == nullptr) {
     // The kernel has no sums of one command; where no event of it was lost, these are all.

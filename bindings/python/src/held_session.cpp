@@ -11,6 +11,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "session/session_access.hpp"
 #include "gil.hpp"
 #include "session.hpp"
 
@@ -133,7 +134,7 @@ bool HeldSession::close(std::chrono::milliseconds timeout) {
   }
   session->stop();
   // Asked for without the lock, for which threads with the GIL wait.
-  SessionState at_end = state_of(*session, held());
+  SessionFigures at_end = figures_of(*session, held());
   const std::lock_guard lock(held().mutex);
   if (!held().session) return true;
   held().at_end = std::move(at_end);
@@ -172,7 +173,7 @@ std::uint64_t HeldSession::recording_dropped() const {
   return held().recording ? held().recording->dropped() : 0;
 }
 
-SessionState HeldSession::state() const {
+SessionFigures HeldSession::figures() const {
   Held& held = this->held();
   std::shared_ptr<Session> session;
   {
@@ -180,13 +181,17 @@ SessionState HeldSession::state() const {
     if (!held.session) return held.at_end;
     session = held.session;
   }
-  return state_of(*session, held);
+  return figures_of(*session, held);
 }
 
-SessionState HeldSession::state_of(const Session& session, const Held& held) {
+SessionFigures HeldSession::figures_of(const Session& session, const Held& held) {
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - held.started;
-  return {session.statistics(), session.totals(), session.families(), static_cast<std::uint64_t>(elapsed.count()),
-          session.tier()};
+  return {.totals = session.totals(),
+          .statistics = session.statistics(),
+          .families = session.families(),
+          .elapsed_ns = static_cast<std::uint64_t>(elapsed.count()),
+          .tier = session.tier(),
+          .start_cpu_ns = internal::SessionAccess::start_cpu_ns(session)};
 }
 
 }  // namespace tracer::python

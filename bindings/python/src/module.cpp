@@ -18,6 +18,7 @@ PYBIND11_MODULE(_core_in_main, module, pybind11::mod_gil_not_used()) {
   tracer::python::bind_run(module);
   tracer::python::bind_check(module);
   tracer::python::bind_tables(module);
+  tracer::python::bind_gathered_tables(module);
   tracer::python::bind_labels(module);
   tracer::python::bind_report(module);
   tracer::python::bind_state(module);

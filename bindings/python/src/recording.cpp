@@ -55,7 +55,7 @@ std::optional<std::string> answer(HeldReader& held, const Ask& ask) {
   return ask(reader);
 }
 
-py::object text_or_none(const std::optional<std::string>& text) {
+py::object answer_or_none(const std::optional<std::string>& text) {
   return text ? py::object(text_of(*text)) : py::none();
 }
 
@@ -124,7 +124,7 @@ void bind_recording(py::module_& module) {
           "why",
           [](HeldReader& held, const py::str& asked) {
             const std::string text = bytes_of(asked);
-            return text_or_none(answer(held, [&](RecordingReader& reader) { return why_json(reader, text); }));
+            return answer_or_none(answer(held, [&](RecordingReader& reader) { return why_json(reader, text); }));
           },
           py::arg("asked"))
       .def(
@@ -137,7 +137,7 @@ void bind_recording(py::module_& module) {
                            "a key that is not 16 hexadecimal digits",
                            "give a run_key or task_key",
                            {}});
-            return text_or_none(answer(held, [&](RecordingReader& reader) { return over_time_json(reader, *of); }));
+            return answer_or_none(answer(held, [&](RecordingReader& reader) { return over_time_json(reader, *of); }));
           },
           py::arg("key"))
       .def("damage", [](const HeldReader& reader) {

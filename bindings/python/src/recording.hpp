@@ -38,6 +38,12 @@ class HeldReader {
     const std::lock_guard lock(mutex_);
     return ask(reader_);
   }
+  /// What reads it.
+  template <class Read>
+  auto with(const Read& read) {
+    const std::lock_guard lock(mutex_);
+    return read(reader_);
+  }
   RecordingDamage damage() const {
     const std::lock_guard lock(mutex_);
     return reader_.damage();

@@ -36,15 +36,11 @@ namespace {
 using Columns = std::optional<std::size_t>;
 
 SessionFigures figures_of(const HeldSession& held, bool lived_before) {
-  SessionState state = held.state();
+  SessionFigures figures = held.figures();
+  figures.lived_before = lived_before;
   // It is that of all that the program holds, too.
-  state.statistics.cost.memory_bytes.reset();
-  return {std::move(state.totals),
-          std::move(state.statistics),
-          std::move(state.families),
-          state.elapsed_ns,
-          lived_before,
-          state.tier};
+  figures.statistics.cost.memory_bytes.reset();
+  return figures;
 }
 
 /// Of a session whose events are still being written: that they have no end is no damage.

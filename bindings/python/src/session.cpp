@@ -145,13 +145,13 @@ void bind_session(py::module_& module) {
           },
           py::arg("key"), py::arg("outcome"), py::arg("exit_code"))
       .def("families",
-           [](const HeldSession& held) { return families_of(without_gil([&] { return held.state(); }).families); })
+           [](const HeldSession& held) { return families_of(without_gil([&] { return held.figures(); }).families); })
       .def("statistics",
-           [](const HeldSession& held) { return dict_of(without_gil([&] { return held.state(); }).statistics); })
+           [](const HeldSession& held) { return dict_of(without_gil([&] { return held.figures(); }).statistics); })
       .def("totals",
            [](const HeldSession& held) {
              py::list made;
-             for (const ContextTotals& each : without_gil([&] { return held.state(); }).totals)
+             for (const ContextTotals& each : without_gil([&] { return held.figures(); }).totals)
                made.append(object_of(each));
              return made;
            })

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <tracer/report.hpp>
 #include <tracer/session.hpp>
 
 #include "of_process.hpp"
@@ -19,15 +20,6 @@ namespace tracer::python {
 
 /// Of what the caller keeps. Close-on-exec. Throws Error(kNoMemory).
 int copy_of(int file_descriptor);
-
-/// What remains to be said of a session when it is closed.
-struct SessionState {
-  Statistics statistics;
-  std::vector<ContextTotals> totals;
-  std::vector<FamilyState> families;
-  std::uint64_t elapsed_ns = 0;  ///< From its start to its end, or to now.
-  Tier tier = Tier::kRecording;
-};
 
 /// Thread-safe. No method needs the GIL, and none may be called with it, as the session's own thread may wait for it;
 /// but those that are noted.
@@ -65,7 +57,7 @@ class HeldSession {
   int rescued() const noexcept { return rescue_->file.load(); }
 
   /// Of now, or of the end. Throws SessionGone in a child.
-  SessionState state() const;
+  SessionFigures figures() const;
   const HostInfo& host() const noexcept { return host_; }
   const std::vector<Problem>& rule_problems() const noexcept { return rule_problems_; }
   Tier tier() const noexcept { return tier_; }
@@ -78,12 +70,12 @@ class HeldSession {
     std::mutex mutex;
     std::shared_ptr<Session> session;  ///< Null: closed.
     std::optional<SinkHandle> recording;
-    SessionState at_end;
+    SessionFigures at_end;
     std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   };
   explicit HeldSession(std::shared_ptr<Session> session);
   Held& held() const { return *held_.get(); }
-  static SessionState state_of(const Session& session, const Held& held);
+  static SessionFigures figures_of(const Session& session, const Held& held);
 
   /// Shared with the sink, which may outlive this.
   struct Rescue {

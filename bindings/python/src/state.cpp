@@ -54,6 +54,7 @@ class RecordedState {
       lock.emplace(mutex_);
     }
     add_events(events_, tables_);
+    tables_.set_damage(reader_.damage());
     std::string text;
     {
       const ReleasedGil released;

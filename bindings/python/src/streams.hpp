@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <tracer/table.hpp>
@@ -35,6 +36,9 @@ class StreamStatus {
   std::optional<Problem> problem_;
   std::optional<RecordingDamage> damage_;
 };
+
+/// Throws Error(kInvalidArgument).
+Table table_named(std::string_view name);
 
 /// A stream whose problems `status` has. Takes `stream` over.
 ArrowArrayStream watched(ArrowArrayStream stream, std::shared_ptr<StreamStatus> status);

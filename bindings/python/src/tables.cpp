@@ -22,7 +22,6 @@
 namespace py = pybind11;
 
 namespace tracer::python {
-namespace {
 
 Table table_named(std::string_view name) {
   if (const auto table = table_from_name(name)) return *table;
@@ -32,6 +31,8 @@ Table table_named(std::string_view name) {
                "tables are processes, programs, samples, tasks, runs, events, losses and hosts",
                {}});
 }
+
+namespace {
 
 template <class T>
 std::shared_ptr<T> shared(T value) {

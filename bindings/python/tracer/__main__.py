@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import errno
 import os
 import shlex
@@ -11,7 +12,7 @@ import signal
 import sys
 import tempfile
 import warnings
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from ._errors import TracerError
@@ -34,6 +35,13 @@ class _Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         print(f"{self.prog}: TRC101: {message}\n  Fix: see {self.prog} --help", file=sys.stderr)
         raise SystemExit(2)
+
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            near = difflib.get_close_matches(str(value), map(str, action.choices), 1)
+            names = f": did you mean {near[0]!r}?" if near else f": one of {', '.join(action.choices)}" if len(list(action.choices)) < 5 else ""
+            raise argparse.ArgumentError(action, f"there is no {value!r}{names}")
 
 
 class _Version(argparse.Action):

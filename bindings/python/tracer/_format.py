@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds and names as people read them."""
+"""Bounds, counts and names as people read them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
 
-__all__ = ["aligned", "bounded", "visible"]
+__all__ = ["aligned", "bounded", "counted", "ending", "visible"]
 
 _SIGNS = {"exact": "", "at least": "≥ ", "at most": "≤ "}
 
@@ -28,6 +28,16 @@ def visible(text: str, most: int | None = None) -> str:
     if most is not None and len(text) > most:
         text = text[:most] + "…"
     return _HIDDEN.sub(_escape, text)
+
+
+def ending(name: str, most: int | None) -> str:
+    """The last part of a long name tells it apart."""
+    return visible(name if most is None or len(name) <= most else "…" + name[-most:])
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """"1 task", "2 tasks"; `many`: where it is not `one` with an s."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def bounded(bound: str, text: str) -> str:

@@ -247,7 +247,7 @@ class Report(Shown):
 
     @property
     def runs(self) -> tuple[ReportRow, ...]:
-        """The slowest first. A run that only follows from a command is none unless it has tasks."""
+        """The slowest first."""
         return tuple(node.row for node in self.tree if node.level == "run")
 
     @property

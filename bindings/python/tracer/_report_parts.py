@@ -379,10 +379,11 @@ class Waste:
 class ReportCost:
     """The cost of the tracing."""
 
-    cpu_ns: int
-    """Reading, decoding, snapshots, callbacks; and the threads of recordings."""
-    snapshots_cpu_ns: int
-    """The part of it for snapshots."""
+    cpu_ns: int | None
+    """Of the session: its start, reading, decoding, snapshots, callbacks; and the threads of recordings. None: not
+    recorded, as of one run that was taken out of a recording."""
+    snapshots_cpu_ns: int | None
+    """The part of it for snapshots. None: not known, as of recordings."""
     kernel_ns: int | None
     """Its programs in the kernel; and `tracer-gpu`. None: the kernel does not measure it."""
     memory_bytes: int | None
@@ -390,9 +391,9 @@ class ReportCost:
     kernel_memory_bytes: int | None
     """Its maps in the kernel. None: not known."""
     start_cpu_ns: int | None
-    """CPU time until the session had started: loading its programs; not in `cpu_ns`. None: not known."""
+    """The part of `cpu_ns` until the session had started: loading its programs. None: not known, as of recordings."""
     cpu_share: float | None
-    """CPU time per elapsed time. None: the session's length is not known."""
+    """CPU time since the start per elapsed time. None: the session's length is not known."""
 
 
 __all__ = [

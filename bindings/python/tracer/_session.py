@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _hooks
 from ._arguments import callable_of, checked_call, flag_of, kinds_of, seconds_of, text_of, whole_number_of
 from ._errors import CallbackError, InvalidArgumentError, Problem, RecordingError, SessionClosedError
+from ._format import counted
 from ._options import MOST_PID, announcement_of, context_fields, submission_of
 from ._source import MOST_PROCESSES, Source
 from ._temp_recording import TempRecording
@@ -462,7 +463,7 @@ class Session(Source):
             found.append(recording)
         dropped = self._core.recording_dropped()
         if dropped:
-            what = f"{dropped} events are missing in {self._spool.name}, because it was not written fast enough"
+            what = f"{counted(dropped, 'event is', 'events are')} missing in {self._spool.name}, because it was not written fast enough"
             found.append(Problem("TRC114", None, what, "record to a faster disk", ""))
         return found
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._arguments import text_of
 from ._errors import MissingPackageError, Problem
-from ._format import visible
+from ._format import counted, visible
 
 if TYPE_CHECKING:
     import duckdb  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -138,10 +138,10 @@ class Table:
         cell = _cell_of
         head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
         body = "".join("<tr>" + "".join(f"<td>{cell(row[name])}</td>" for name in shown) + "</tr>" for row in first)
-        rest = f"the first {_ROWS_SHOWN} rows" if more else f"{len(first)} row{'' if len(first) == 1 else 's'}"
+        rest = f"the first {_ROWS_SHOWN} rows" if more else counted(len(first), "row")
         hidden = len(self.columns) - len(shown)
         return (
-            f"<table><caption>{self._name}: {rest}; {hidden} columns not shown</caption>"
+            f"<table><caption>{self._name}: {rest}; {counted(hidden, 'column')} not shown</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 

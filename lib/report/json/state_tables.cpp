@@ -27,6 +27,7 @@
 #include "report/state_rows.hpp"
 #include "report/sums/task_tree.hpp"
 #include "state/failure_chains.hpp"
+#include "state/since_attach.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -57,7 +58,8 @@ std::string name_of(const StateRow& row) {
   if (row.level == SummaryLevel::kRun) return run_name(*row.context);
   if (row.level == SummaryLevel::kStep) return row.step;
   std::string name = own_task_name(*row.context);
-  if (name.empty()) name = row.tool;
+  // All of its step, as in a report.
+  if (name.empty()) name = row.context->task_id ? row.tool : row.context->step.value_or(row.tool);
   return name.empty() ? process_name(*row.context) : name;
 }
 
@@ -137,6 +139,11 @@ class StateTables::Impl {
     drop_gone();
   }
 
+  void set_damage(const RecordingDamage& damage) {
+    const std::lock_guard lock(mutex_);
+    damage_ = damage;
+  }
+  void take_failures(TakeFailure take) { take_failure_ = std::move(take); }
   std::string json(const StateQuery& query, const Viewer& viewer);
   std::vector<Finding> findings(std::uint64_t since_ns, const Viewer& viewer) const;
 
@@ -162,6 +169,18 @@ class StateTables::Impl {
     std::shared_ptr<const Process> as_seen;  ///< Null: as it is.
   };
 
+  RowsLack lack_of(const StateRows& rows) const {
+    Completeness all;
+    all.exits_seen = rows.processes;
+    // Until a recording's end there may be more of anything.
+    if (rows.over || !of_recording_) all.ended = owners_.size() == 1 ? rows.ended_by_count : 0;
+    all.missed_at_most = rows.missed_at_most;
+    all.damage = damage_;
+    all.losses = rows.losses;
+    all.losses.insert(losses_of_all_.begin(), losses_of_all_.end());
+    judge_rows(all);
+    return internal::lack_of(all, rows.over);
+  }
   StateRows& rows_of(const Owner& owner, SeenBy seen_by) {
     return owners_.try_emplace({owner, seen_by}, book_, ended_programs_, versions_, of_recording_).first->second;
   }
@@ -198,6 +217,7 @@ class StateTables::Impl {
   void decide(const FailureOrigin& failure, Verdict verdict) {
     if (verdict != Verdict::kFailed) return;
     const auto ended = std::static_pointer_cast<Ended>(failure.tag);
+    if (take_failure_) take_failure_(*failure.process, ended ? ended->owner : std::nullopt);
     if (!ended || !ended->as_seen) return rows_of(ended ? ended->owner : std::nullopt, SeenBy::kBoth).failed(failure);
     rows_of(ended->owner, SeenBy::kAll).failed(failure);
     FailureOrigin as_seen = failure;
@@ -208,6 +228,7 @@ class StateTables::Impl {
   mutable std::mutex mutex_;
   const std::string id_;
   const bool of_recording_;
+  RecordingDamage damage_;
   std::uint64_t versions_ = 0;
   std::map<std::pair<Owner, SeenBy>, StateRows> owners_;
   std::map<std::string, std::uint64_t> losses_of_all_;
@@ -216,6 +237,7 @@ class StateTables::Impl {
   SinceAttach since_attach_;
   SinceAttach as_seen_since_attach_;
   std::vector<std::pair<ScopeId, ScopeId>> gone_;
+  TakeFailure take_failure_;  ///< Empty: nobody does.
   Book book_;
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
 };
@@ -224,13 +246,18 @@ class StateTables::Impl::Look {
  public:
   Look(Impl& state, const StateQuery& query, const Wanted& wanted, const Viewer& viewer)
       : state_(state), wanted_(wanted), viewer_(viewer) {
-    for (auto& [whose, rows] : state_.owners_)
-      if (is_seen(whose.first, whose.second, viewer)) seen_.push_back(&rows);
+    for (auto& [whose, rows] : state_.owners_) {
+      if (!is_seen(whose.first, whose.second, viewer)) continue;
+      seen_.push_back(&rows);
+      if (const RowsLack lack = state_.lack_of(rows); lack != std::exchange(rows.lack, lack))
+        rows.lack_since = ++state_.versions_;
+    }
     since_ = version_in(query.since);
     std::size_t gone = 0;
     for (const StateRows* rows : seen_) {
       gone += rows->gone_rows().size();
-      if (since_ < rows->forgot_gone_at()) since_ = 0;
+      // What some lack is a figure of all.
+      if (since_ < std::max(rows->forgot_gone_at(), rows->lack_since)) since_ = 0;
     }
     if (gone > kMostGone) since_ = 0;
     if (!query.key.empty()) {
@@ -279,24 +306,13 @@ class StateTables::Impl::Look {
   static std::size_t table_of(SummaryLevel level) {
     return level == SummaryLevel::kRun ? 0 : level == SummaryLevel::kStep ? 1 : 2;
   }
-  RowsLack lack_of(const StateRows& rows) const {
-    const bool lacks_ends = state_.owners_.size() == 1 && rows.ended_by_count > rows.processes;
-    const auto is_of_rows = [](const auto& losses) {
-      return std::any_of(losses.begin(), losses.end(), [](const auto& loss) { return !is_in_no_row(loss.first); });
-    };
-    const bool lost = lacks_ends || is_of_rows(rows.losses) || is_of_rows(state_.losses_of_all_);
-    return lost                  ? RowsLack::kLost
-           : rows.missed_at_most ? RowsLack::kUnseen
-           : rows.over           ? RowsLack::kNothing
-                                 : RowsLack::kLater;
-  }
 
   void gather() {
     std::map<std::tuple<std::size_t, ScopeId, std::string>, Change> rows;
     for (StateRows* const owner : seen_) {
       for (StateRow* const row : owner->changed_since(since_)) {
         const std::size_t table = table_of(row->level);
-        if (!wanted_.has(kTables[table])) continue;
+        if (!wanted_.has(kTables[table]) || !counts(*row)) continue;
         const std::string step = row->level == SummaryLevel::kStep ? row->step : "";
         Change& change = rows[{table, row->scope->id, step}];
         change.version = std::max(change.version, row->version);
@@ -349,7 +365,7 @@ class StateTables::Impl::Look {
   void put_row(JsonBuilder& json, const Parts& parts) const {
     const StateRow& first = *parts.front().second;
     RowsLack lack = RowsLack::kNothing;
-    for (const auto& [rows, row] : parts) lack = std::max(lack, lack_of(*rows));
+    for (const auto& [rows, row] : parts) lack = std::max(lack, rows->lack);
     const bool whole = lack == RowsLack::kNothing && parts.size() == 1;
     SummaryRow sums = parts.front().first->sums_of(*parts.front().second, whole);
     for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -362,8 +378,9 @@ class StateTables::Impl::Look {
       sums = spanned(std::move(sums));
       set_peak(sums, peak);
     }
-    ReportRow row = report_row(sums, lack);
-    if (first.tasks) row.tasks = Figure{first.tasks->size(), Bound::kExact};
+    ReportRow row = report_row(sums);
+    if (first.tasks) row.tasks = Figure{first.counted.count() ? first.tasks->size() : 0, Bound::kExact};
+    mark(row, lack);
     json.object([&] {
       json.put("id", id_of(first));
       if (first.run != nullptr && wanted_.has_field("in")) json.put("in", id_of(*first.run));
@@ -506,6 +523,9 @@ StateTables::~StateTables() = default;
 void StateTables::add(const Event& event, const std::optional<uid_t>& owner, const Event* as_seen) {
   impl_->add(event, owner, as_seen);
 }
+
+void StateTables::set_damage(const RecordingDamage& damage) { impl_->set_damage(damage); }
+void StateTables::take_failures(TakeFailure take) { impl_->take_failures(std::move(take)); }
 
 std::string StateTables::json(const StateQuery& query, const std::optional<std::vector<uid_t>>& owners) const {
   return impl_->json(query, owners);

@@ -15,10 +15,6 @@ constexpr std::size_t kMostEarlier = 4096;
 
 }  // namespace
 
-bool is_in_task(const Context& identity) noexcept {
-  return identity.task_id || identity.task || (identity.step && identity.sample);
-}
-
 const Context& Identities::of(const std::shared_ptr<const Context>& context) {
   const auto known = known_.find(context.get());
   if (known != known_.end()) return known->second.second;
@@ -64,7 +60,7 @@ Context Identities::earlier(const Context& identity) {
   Context earlier{.run = kEarlierRuns};
   earlier.step = identity.step;
   earlier.sample = identity.sample;
-  if (is_in_task(identity)) earlier.task = kOtherTasks;
+  if (is_task(identity)) earlier.task = kOtherTasks;
   if (earlier_.size() < kMostEarlier) earlier_.insert(earlier);
   if (earlier_.contains(earlier)) return earlier;
   if (earlier.step) earlier.step = kOthers;
@@ -86,7 +82,7 @@ Context Identities::bounded(Context identity) {
 
   Context others = run;
   if (identity.step) others.step = tells_step ? *identity.step : kOthers;
-  if (is_in_task(identity)) {
+  if (is_task(identity)) {
     others.engine.reset();
     others.task = kOtherTasks;
   } else if (others == Context{}) {

@@ -13,9 +13,6 @@
 
 namespace tracer::internal {
 
-/// True: it has a row of its own below its step or run.
-bool is_in_task(const Context& identity) noexcept;
-
 /// Which run, step and task the processes of a context are counted in. Bounded: what is not told apart any more gets an
 /// identity that it shares with all of its kind. The same context has the same identity until its run is
 /// forgotten.

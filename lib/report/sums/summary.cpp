@@ -11,6 +11,7 @@
 #include "report/sums/failures.hpp"
 #include "report/sums/finding_list.hpp"
 #include "report/sums/handed_over.hpp"
+#include "report/sums/run_folder.hpp"
 #include "report/sums/run_paths.hpp"
 #include "report/sums/sums.hpp"
 #include "report/sums/touched.hpp"
@@ -28,7 +29,7 @@ bool all_ended(const SessionEnd& end) { return end.processes_started == end.proc
 
 class Summary::Impl {
  public:
-  void add(const Event& whole);
+  Event add(const Event& whole);
   const internal::Sums& now() const;
   /// Nothing is missing of what has happened, so that upper bounds hold.
   bool whole() const { return end && losses.empty() && !end->missed_at_most; }
@@ -50,6 +51,7 @@ class Summary::Impl {
   Excused excused;
   internal::SinceAttach since_attach;
   internal::HandedOver handed_over;
+  internal::RunFolder folder;
   std::set<std::string> instance_types;
   std::uint64_t exits = 0;
   std::map<std::string, std::uint64_t> losses;
@@ -115,7 +117,7 @@ void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Ver
 
 void Summary::Impl::task_finished(const TaskFinish& finish) {
   book.finished(*finish.context, false);
-  verdicts.add(finish);
+  if (!internal::is_within_others(finish.totals.processes, sums_.is_seen(finish.context))) verdicts.add(finish);
   if (finish.context->attempt.value_or(1) > 1)
     failures.retried([this](const Context& task) { return verdicts.succeeded_later(task); });
 }
@@ -144,11 +146,12 @@ void Summary::Impl::add_own_work(const OwnWork& work) {
   sums_.worked(work);
 }
 
-void Summary::Impl::add(const Event& whole) {
-  const Event event = since_attach.of(whole);
+Event Summary::Impl::add(const Event& whole) {
+  Event event = since_attach.of(whole);
   with_living_.reset();
   if (const auto* change = event.get_if<ContextChange>()) book.saw(*change), sums_.changed(*change);
   paths.add(event);
+  folder.add(event);
   if (const auto* finish = event.get_if<TaskFinish>()) task_finished(*finish);
   if (const auto* finish = event.get_if<RunFinish>()) {
     book.finished(*finish->context, true);
@@ -214,6 +217,7 @@ void Summary::Impl::add(const Event& whole) {
   }
   // What a snapshot has begun to add up must stay where it is until its end.
   if (in_snapshot_.empty()) sums_.fold_finished_runs();
+  return event;
 }
 
 /// Each snapshot names all that live: who is not in it has ended, even if that was lost.
@@ -258,7 +262,7 @@ Summary::~Summary() = default;
 Summary::Summary(Summary&&) noexcept = default;
 Summary& Summary::operator=(Summary&&) noexcept = default;
 
-void Summary::add(const Event& event) { impl_->add(event); }
+Event Summary::add(const Event& event) { return impl_->add(event); }
 std::vector<SummaryRow> Summary::by_tool() const { return impl_->now().by_tool(impl_->whole()); }
 std::vector<SummaryRow> Summary::by_step() const { return impl_->now().by_step(impl_->whole(), impl_->tasks_count); }
 std::vector<SummaryRow> Summary::by_task() const { return impl_->now().by_task(impl_->whole(), impl_->tasks_count); }
@@ -277,6 +281,7 @@ std::vector<Pipeline> Summary::pipelines() const { return impl_->pipes.pipelines
 std::vector<CgroupMemory> Summary::cgroups() const { return impl_->cgroups.largest_first(); }
 std::vector<BusyFile> Summary::files() const { return impl_->touched.files(); }
 std::vector<BusyFileSystem> Summary::file_systems() const { return impl_->touched.file_systems(); }
+std::string Summary::folder() const { return impl_->folder.path(); }
 std::vector<BusyPeer> Summary::peers() const { return impl_->touched.peers(); }
 std::vector<BusyDevice> Summary::devices() const { return impl_->touched.devices(); }
 std::vector<BusyGpu> Summary::gpus() const { return impl_->touched.gpus(); }

@@ -186,8 +186,7 @@ void Sums::changed(const ContextChange& change) {
   if (change.pid) return;
   const Context before = identities_.of(change.before);
   const Context after = identities_.of(change.after);
-  if (before == after || !is_in_task(before) || !is_in_task(after) || before.task == kOtherTasks ||
-      after.task == kOtherTasks)
+  if (before == after || !is_task(before) || !is_task(after) || before.task == kOtherTasks || after.task == kOtherTasks)
     return;
   identities_.forget(before);
   if (auto task = tasks_.contains(after) ? decltype(tasks_)::node_type() : tasks_.extract(before)) {
@@ -279,7 +278,7 @@ std::vector<SummaryRow> Sums::by_step(bool whole, const TasksCount& count) const
 std::vector<SummaryRow> Sums::by_task(bool whole, const TasksCount& count) const {
   std::vector<SummaryRow> rows;
   for (const auto& [task, sums] : tasks_) {
-    if (is_in_task(task) && !count(task.run_key)) continue;
+    if (is_task(task) && !count(task.run_key)) continue;
     rows.push_back(shown(sums, whole));
     rows.back().task = task;
     rows.back().name = task.step.value_or("");

@@ -45,6 +45,8 @@ class Sums {
              const std::vector<AwaitedTask>& waits_for = {});
   /// More is known of a task: its rows are the same as before.
   void changed(const ContextChange& change);
+  /// Some process is counted in this task, or in a row that it shares.
+  bool is_seen(const std::shared_ptr<const Context>& task) { return tasks_.contains(identities_.of(task)); }
   /// It is over, as far as can be seen.
   void run_finished(const Context& run);
   /// Where little more can be told apart, runs that are over become one, those first that have been over for longest.

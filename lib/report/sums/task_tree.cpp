@@ -77,18 +77,15 @@ const std::vector<TaskTree::Node*>& TaskTree::path_of(const Context& identity,
     std::vector<Label> labels = std::move(run.identity.labels);
     run.identity = run_of(identity);
     run.identity.labels = is_task(identity) ? std::move(labels) : shared->labels;
-    run.of_command = !identity.pipeline && shared->provenance.run == Provenance::kInferred;
+    run.identity.provenance.run = shared->provenance.run;
     path.push_back(&run);
     nodes = &run.below;
   }
-  if (is_in_task(identity)) {
-    path.push_back(&below(*nodes, SummaryLevel::kTask, task_key(identity), own_task_name(identity)));
-  } else if (identity.step) {
-    path.push_back(&below(*nodes, SummaryLevel::kStep, node_key(SummaryLevel::kStep, *identity.step), *identity.step));
-  }
-  if (!path.empty() && path.back()->level != SummaryLevel::kRun) {
-    path.back()->identity = identity;
-    if (identity.task != kOtherTasks) path.back()->identity.labels = shared->labels;
+  if (is_task(identity)) {
+    Node& task = below(*nodes, SummaryLevel::kTask, task_key(identity), own_task_name(identity));
+    task.identity = identity;
+    if (identity.task != kOtherTasks) task.identity.labels = shared->labels;
+    path.push_back(&task);
   }
   return known_.emplace(shared.get(), Known{shared, std::move(path)}).first->second.path;
 }
@@ -199,14 +196,8 @@ void TaskTree::start(const Context& identity, const TaskStart& start) {
 void TaskTree::spend(const Context& identity, const std::shared_ptr<const Context>& context, SummaryLevel level,
                      const TaskLedger& ledger, const std::vector<AwaitedTask>& waits_for) {
   if (level == SummaryLevel::kTask && identity.task == kOtherTasks) return;
-  const auto& path = path_of(identity, context);
-  // The only task of a step may have no row of its own.
-  const auto is_meant = [&](const Node* node) {
-    return node->level == level ||
-           (level == SummaryLevel::kTask && node == path.back() && node->level == SummaryLevel::kStep);
-  };
-  for (Node* node : path) {
-    if (!is_meant(node)) continue;
+  for (Node* node : path_of(identity, context)) {
+    if (node->level != level) continue;
     node->sums.row.task_ledger = ledger;
     node->sums.row.waits_for = waits_for;
   }
@@ -238,11 +229,6 @@ void TaskTree::fold_runs(const std::set<std::string>& keys) {
   }
 }
 
-bool TaskTree::has_tasks(const Node& run) {
-  return std::any_of(run.below.begin(), run.below.end(),
-                     [](const auto& each) { return each.second.level < SummaryLevel::kTool; });
-}
-
 SummaryNode TaskTree::shown_node(const Node& node, bool whole, const TasksCount& count) {
   SummaryNode made;
   made.level = node.level;
@@ -269,33 +255,23 @@ std::vector<SummaryNode> TaskTree::shown_nodes(const std::map<std::string, Node>
   std::vector<SummaryNode> all;
   std::map<std::string, std::vector<SummaryNode>> tasks;
   for (const auto& [key, each] : nodes) {
-    // A run that only follows from the command, and in which there are no tasks, says no more than its tools.
-    if (each.of_command && (!has_tasks(each) || !count(each.identity.run_key))) continue;
     const bool has_step = each.level == SummaryLevel::kTask && each.identity.step;
     (has_step ? tasks[*each.identity.step] : all).push_back(shown_node(each, whole, count));
   }
   for (auto& [name, each] : tasks) {
-    const auto is_it = [&name](const SummaryNode& node) {
-      return node.level == SummaryLevel::kStep && node.row.name == name;
-    };
-    auto step = std::find_if(all.begin(), all.end(), is_it);
-    const bool is_new = step == all.end();
-    if (is_new) {
-      step = all.insert(all.end(), SummaryNode{});
-      step->level = SummaryLevel::kStep;
-      step->row.name = name;
-    }
+    SummaryNode& step = all.emplace_back();
+    step.level = SummaryLevel::kStep;
+    step.row.name = name;
     // The memory of a step is that of its largest task.
     std::optional<PeakBounds> peak;
-    if (!is_new) peak = peak_of(step->row);
     for (SummaryNode& task : each) {
       if (has_begun(task.row)) peak = peak ? larger_of(*peak, peak_of(task.row)) : peak_of(task.row);
-      add_row(step->row, task.row);
-      step->below.push_back(std::move(task));
+      add_row(step.row, task.row);
+      step.below.push_back(std::move(task));
     }
-    step->row = spanned(std::move(step->row));
-    if (peak) set_peak(step->row, *peak);
-    std::stable_sort(step->below.begin(), step->below.end(), comes_before);
+    step.row = spanned(std::move(step.row));
+    if (peak) set_peak(step.row, *peak);
+    std::stable_sort(step.below.begin(), step.below.end(), comes_before);
   }
   std::stable_sort(all.begin(), all.end(), comes_before);
   return all;

@@ -31,8 +31,7 @@ class TaskTree {
              const Visit& visit);
   /// Likewise of what the session's own process did.
   void visit(const Context& identity, const OwnWork& work, const Visit& visit);
-  /// Likewise, with the memory of each whose processes hold it together: not of steps, but of what is in no task. Null
-  /// `program`: of no tool.
+  /// Likewise, with the memory of each whose processes hold it together: not of steps. Null `program`: of no tool.
   using VisitMemory = std::function<void(GroupMemory& memory)>;
   void visit_memory(const Context& identity, const std::shared_ptr<const Context>& context,
                     const ProgramAccount* program, const VisitMemory& visit);
@@ -57,12 +56,11 @@ class TaskTree {
   struct Node {
     SummaryLevel level = SummaryLevel::kRun;
     std::string name = {};
-    Context identity = {};  ///< Of a run or task, and of what is in a step, but in no task; with its labels.
+    Context identity = {};  ///< Of a run or task, with its labels.
     RowSums sums = {};
     std::size_t tools = 0;
     std::uint64_t folded = 0;                ///< Runs that this one stands for.
-    bool of_command = false;                 ///< A run whose only name is that of the command that the session follows.
-    std::map<std::string, Node> below = {};  ///< Tools, tasks, and steps of what is in no task.
+    std::map<std::string, Node> below = {};  ///< Tools and tasks.
   };
   /// The nodes that a context belongs to, the outermost first.
   struct Known {
@@ -78,7 +76,6 @@ class TaskTree {
   Node& tool_of(const std::vector<Node*>& path, SummaryLevel level, std::string name);
   Node& tool_of(const std::vector<Node*>& path, const Context& context, const ProgramAccount& program);
   static void visit_tools(std::map<std::string, Node>& nodes, const std::string& name, const VisitMemory& visit);
-  static bool has_tasks(const Node& run);
   void move_tools(const Node& from, Node& to);
   static SummaryNode shown_node(const Node& node, bool whole, const TasksCount& count);
   static std::vector<SummaryNode> shown_nodes(const std::map<std::string, Node>& nodes, bool whole,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from .._format import visible
+from .._format import counted, visible
 
 __all__ = ["BASES", "IDLE", "Costs", "costs"]
 
@@ -53,6 +53,8 @@ class Costs:
     """Containers of the bill that cost nothing."""
     notes: list[str] = field(default_factory=list)
     """What a reader must know about these figures."""
+    runs: dict[str, str] = field(default_factory=dict, repr=False)
+    """`run` of a row -> the run's name, where a recording says it."""
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in (
@@ -68,7 +70,7 @@ class Costs:
         """A table of the `most` largest rows."""
         from ._rows import text_of
 
-        return "\n".join([*self._headline(), text_of(self.rows, self.by, most), "", *self._facts(), *(f"note: {visible(note)}" for note in self.notes[:6]),
+        return "\n".join([*self._headline(), text_of(self.rows, self.by, most, self.runs), "", *self._facts(), *(f"note: {visible(note)}" for note in self.notes[:6]),
                           *([f"note: {len(self.notes) - 6} more, in --json"] if len(self.notes) > 6 else [])])
 
     def html(self, title: str = "Cost", most: int = 2000) -> str:
@@ -76,14 +78,18 @@ class Costs:
         from .._table_page import facts_html, list_html, page_of, table_html
         from ._rows import table_for_people
 
-        (header, *lines), numbers, sums = table_for_people(self.rows, self.by, most)
+        (header, *lines), numbers, sums = table_for_people(self.rows, self.by, most, self.runs)
         return page_of(title, [("", facts_html([*self._headline(), *self._facts()])), ("", table_html(header, lines, numbers, sums)),
                                ("Notes", list_html([[note] for note in self.notes]) if self.notes else "")])
 
     def _facts(self) -> list[str]:
         parts = []
+        if any(Decimal(row["staging"]) for row in self.rows):
+            parts.append("of it staging: while a task's container ran, and its command did not")
+        if any(row["state"] == "open" for row in self.rows):
+            parts.append("open: a line has no invoice yet, and may change")
         if self.lines:
-            parts.append(f"difference to the bill: {self.difference} over {self.lines:,} lines, basis: {self.basis}")
+            parts.append(f"difference to the bill: {self.difference} over {counted(self.lines, 'line')}, basis: {self.basis}")
         for currency, sums in self.totals.items():
             if sums.get("effective", sums["billed"]) != sums["billed"]:
                 apart = Decimal(sums["effective"]) - Decimal(sums["billed"])
@@ -93,8 +99,14 @@ class Costs:
 
     def _headline(self) -> list[str]:
         dates = sorted({row["price_date"] for row in self.rows if row["price_date"]})
-        return [f"an estimate of what tasks held, by list prices of {', '.join(dates)}: they are no prices. Capacity that no task held is "
-                "not in it: a bill may be more than twice as much"] if dates else []
+        found = [f"estimated from list prices of {', '.join(dates)}; not what you will be billed. Capacity that no task held is "
+                 "not in it: a bill may be more than twice as much"] if dates else []
+        for currency, sums in self.totals.items():
+            idle = sum(Decimal(row["idle"] or 0) for row in self.rows if (row["currency"] or "") == currency)
+            if idle > 0 and (whole := Decimal(sums.get(self.basis) or 0)) > 0:
+                found.append(f"{100 * idle / whole:.0f} % of this bill ({idle:,.2f} of {whole:,.2f} {visible(currency)}".rstrip()
+                             + ") paid for capacity that stood idle")
+        return found
 
     def __repr__(self) -> str:
         return self.text()
@@ -139,8 +151,6 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
         raise InvalidArgumentError("cost centers need a rules file", "name one: centers=FILE, --centers FILE")
     rules = read_centers(os.fspath(centers)) if centers is not None else None
     known = known_prices(prices)
-    if known is None and not bills:
-        raise InvalidArgumentError("there is neither a bill nor a list of prices", "import one: tracer prices import FILE")
 
     with _database.connect() as connection:
         notes: list[str] = []
@@ -149,8 +159,10 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
         _database.insert(connection, "sizes", {p.instance_type: (p.instance_type, p.vcpus, p.memory_gib) for p in known or ()}.values())
         if hosts is not None:
             _tasks.read_hosts(connection, os.fspath(hosts))
-        count = _tasks.read_tasks(connection, [os.fspath(path) for path in tasks], notes)
-        connection.execute(query(__file__, "inner"))
+        _tasks.read_tasks(connection, [os.fspath(path) for path in tasks], notes)
+        count = connection.execute(query(__file__, "inner")).fetchone()[0]
+        if known is None and not bills:
+            raise InvalidArgumentError("there is neither a bill nor a list of prices", "import one: tracer prices import FILE")
         if timezone is None:
             _tasks.note_zones(connection, [os.fspath(path) for path in tasks], notes)
         scale, facts, lines, totals = _terms.MIN_SCALE, {}, 0, {}
@@ -167,10 +179,10 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
         where = _terms.without_line(connection, notes) if bills else "true"
         dates: str | None = None
         if known:
-            made = estimate(connection, known, where, notes)
+            made = estimate(connection, known, where, notes, "; name it with --hosts hosts.csv")
             dates = min(made.dates) if made.dates else None
         if "tool" in by:
             _rows.split_tools(connection, scale)
         rows = _rows.rows_of(connection, by, basis, dates, rules, scale)
         return Costs(rows, tuple(by), basis, _rows.decimal_text(difference, scale) or "0", off, totals, lines, count,
-                     notes=notes, **facts)
+                     notes=notes, runs=_rows.run_names(connection) if "run" in by else {}, **facts)

@@ -12,6 +12,7 @@ from typing import Any
 
 from .._data import query
 from .._errors import BillError, Problem
+from .._format import counted
 from ._database import PLACES, columns_of, problem, read_error, source_of
 from ._formats import FORMATS, NATIVE, Columns, detect, key_of
 
@@ -47,7 +48,7 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str,
         found = detect(columns)
         if found is None:
             names = ", ".join(each.title for each in FORMATS)
-            problems.append(Problem("TRC130", None, f"{path} is no bill that is known by its columns: {names}",
+            problems.append(Problem("TRC130", None, f"{path} is no bill: its columns are those of none of {names}",
                                     next((how for key, how in NATIVE.items() if columns.has(key)), "name an export of one of these"), ""))
             continue
         missing = [each for each in found.required if not columns.has(key_of(each))]
@@ -120,7 +121,7 @@ def _check(connection: Any, paths: Sequence[str], basis: str, bill: Bill) -> Non
         bad = connection.execute(f"SELECT file, row, {name} FROM read WHERE {name} IS NOT NULL AND "
                                  f"(NOT regexp_matches({name}, '{_NUMBER}') OR try_cast({name} AS DECIMAL(38, {PLACES})) IS NULL) ORDER BY file, row LIMIT 3").fetchall()
         if bad and name.startswith("list") and basis != "list":
-            bill.notes.append(f"{paths[bad[0][0]]}, row {bad[0][1]}: its list price is no number: {bad[0][2]!r}. Such ones count as not known")
+            bill.notes.append(f"{paths[bad[0][0]]}, row {bad[0][1]}: its list price is no number: {bad[0][2]!r}. It counts as not known, and so does each like it")
             continue
         problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no number of up to 14 digits: {value!r}", "export it again", "")
                      for file, row, value in bad]
@@ -155,7 +156,7 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
             WHERE read.file = o.file AND read.payer IS NOT DISTINCT FROM o.payer AND {_time_of('read.period')} IS NOT DISTINCT FROM o.period
             """).fetchone()[0]
         if dropped:
-            bill.notes.append(f"{dropped} lines of older files were replaced: most of them are in files that are named after them")
+            bill.notes.append(f"{counted(dropped, 'line')} of older files gave way to those of files that are named later")
     connection.execute(f"""CREATE TEMP TABLE repeats AS SELECT file, row, first_file, first_row FROM (
         SELECT file, row, identity, first_value(file) OVER same AS first_file, first_value(row) OVER same AS first_row
         FROM read WINDOW same AS (PARTITION BY CASE WHEN identity IS NULL THEN {key} ELSE {by_id} END ORDER BY file, row))
@@ -164,27 +165,27 @@ def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, alike:
     if count and repeated != "all":
         file, row, first_file, first_row = connection.execute("SELECT * FROM repeats ORDER BY file, row LIMIT 1").fetchone()
         if repeated != "once":
-            raise problem("TRC131", f"{paths[file]}, row {row} is {paths[first_file]}, row {first_row} once more; {count} such "
-                          "rows: they would be counted twice",
+            raise problem("TRC131", f"{paths[file]}, row {row} is {paths[first_file]}, row {first_row} once more; {counted(count, 'such row')} "
+                          "would be counted twice",
                           "name one delivery of each billing period; or choose: --repeated once, all, newest")
         connection.execute("DELETE FROM read USING repeats WHERE read.file = repeats.file AND read.row = repeats.row")
     if len(paths) > 1:
         # A month that was delivered again has other ids and invoices, and may be written in another way.
         connection.execute(find)
         for one, other, lines in connection.execute("SELECT file, other, count(*) FROM deliveries GROUP BY ALL ORDER BY ALL LIMIT 1").fetchall():
-            what = f"{paths[max(one, other)]} and {paths[min(one, other)]} seem to be deliveries of one month: {lines} lines are alike in all " \
+            what = f"{paths[max(one, other)]} and {paths[min(one, other)]} seem to be deliveries of one month: {counted(lines, 'line is', 'lines are')} alike in all " \
                 "but ids and invoices"
             if repeated != "all":
                 raise problem("TRC131", f"{what}: they would be counted twice", "name the files of one delivery of each month; or choose: "
-                              "--repeated newest, with those of the newest last, or all")
+                              "--repeated newest, which takes those that are named last, or all")
             bill.notes.append(f"{what}, and were counted twice")
     if count:
-        bill.notes.append(f"{count} lines came twice and were counted {'twice' if repeated == 'all' else 'once'}")
+        bill.notes.append(f"{counted(count, 'line')} came twice and counted {'twice' if repeated == 'all' else 'once'}")
     if "whole" in names:
         same = connection.execute("SELECT sum(n - 1)::BIGINT FROM (SELECT count(*) AS n FROM read WHERE coalesce(try_cast(billed AS DOUBLE), "
                                   "try_cast(split_used AS DOUBLE)) <> 0 GROUP BY file, whole) WHERE n > 1").fetchone()[0]
         if same:
-            bill.notes.append(f"{same} lines are like another of their file in all columns: they have no id, and count")
+            bill.notes.append(f"{counted(same, 'line is', 'lines are')} like another of the same file in all columns, without an id: each counts")
 
 
 def _content_of(columns: Columns) -> str:
@@ -234,10 +235,10 @@ def _make_lines(connection: Any) -> None:
 def _notes(connection: Any, bill: Bill, currency: str | None) -> None:
     count, total = connection.execute("SELECT count(*), sum(billed) FROM lines WHERE billed < 0").fetchone()
     if count:
-        bill.notes.append(f"{count} lines are negative, {total.normalize():f} together")
+        bill.notes.append(f"{counted(count, 'line is', 'lines are')} negative, {total.normalize():f} together")
     count = connection.execute("SELECT count(*) FROM lines WHERE currency IS NULL").fetchone()[0]
     if count:
-        bill.notes.append(f"{count} lines name no currency" + ("" if currency is None else f": {currency}, as given"))
+        bill.notes.append(f"{counted(count, 'line names', 'lines name')} no currency" + ("" if currency is None else f": {currency}, as given"))
     if count and currency is not None:
         connection.execute("UPDATE lines SET currency = ? WHERE currency IS NULL", [currency])
     currencies = [row[0] for row in connection.execute(

@@ -10,6 +10,8 @@ import sys
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
+from .._format import counted
+
 if TYPE_CHECKING:
     from . import Costs
 
@@ -109,7 +111,7 @@ def _wrong(options: argparse.Namespace, result: Costs) -> list[str]:
     """Why the figures must not be used as they are."""
     wrong = []
     if result.lines_off:
-        wrong.append(f"the terms of {result.lines_off} lines do not sum to them, by {result.difference}: this is a defect")
+        wrong.append(f"the terms of {counted(result.lines_off, 'line')} are off by {result.difference}: this is a defect")
     if options.total is not None:
         sums = [Decimal(each[options.basis]) for each in result.totals.values() if options.basis in each]
         # An invoice is in cents, the lines of its bill have more places.
@@ -127,7 +129,7 @@ def _prices(options: argparse.Namespace) -> tuple[str, int]:
     if options.action == "import":
         count, date, is_of_file = prices.import_prices(options.file, options.date)
         of_file = " (the file's own date, as it says none: --date gives another)" if is_of_file else ""
-        return f"{count} prices of {date}{of_file}, in {prices.store_path()}\n", 0
+        return f"{counted(count, 'price')} of {date}{of_file}, in {prices.store_path()}\n", 0
     if options.action == "use":
         from ._waste import choose_price, chosen_path
 
@@ -140,7 +142,7 @@ def _prices(options: argparse.Namespace) -> tuple[str, int]:
         for date in sorted({each.date for each in known}, reverse=True):
             days = (datetime.date.today() - datetime.date.fromisoformat(date)).days
             old = ", old: import newer ones" if days > prices.OLD_DAYS else ""
-            lines.append(f"{date}  {sum(each.date == date for each in known)} prices, {days} days{old}")
+            lines.append(f"{date}  {counted(sum(each.date == date for each in known), 'price')}, {counted(days, 'day')}{old}")
         return "\n".join(lines) + "\n", 0
     found = [each for each in known if each.instance_type == options.type and options.region in (None, each.region)]
     lines = [f"{'region':<20} {'vcpus':>5} {'GiB':>8} {'on demand':>10} {'spot':>10}  USD an hour; date, basis"]

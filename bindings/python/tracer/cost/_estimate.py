@@ -8,6 +8,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 from .._data import insert, query
+from .._format import counted
 from ._machines import Weights
 from ._prices import UNDATED, Price, age_notes
 from ._terms import create_empty
@@ -38,7 +39,7 @@ def _region_of(zone: str | None, region: str | None) -> str | None:
     return zone[:-2] if zone[-2:-1] == "-" else zone[:-1] if zone[-1:].isalpha() else zone
 
 
-def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[str]) -> Estimates:
+def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[str], fix: str = "") -> Estimates:
     """Appends pieces without a line: a task's share of its machine's price while its container ran. The share is that of
     _machines: 9 × CPUs + GiB, the larger of reserved and used in each, of the machine's."""
     known = {(price.region, price.instance_type): price for price in prices}
@@ -60,7 +61,7 @@ def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[s
         for task, kind, zone, region, model, cpus, memory, microseconds, _ in rows:
             region = _region_of(zone, region)
             if not kind or not region:
-                refuse("the machine's type is not known" if not kind else "its region is not known")
+                refuse(f"the machine's type is not known{fix}" if not kind else "its region is not known")
                 continue
             price = known.get((region, kind))
             hourly = "" if price is None else price.spot if model in ("spot", "preemptible") else price.on_demand
@@ -85,19 +86,19 @@ def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[s
 
     insert(connection, "pieces", pieces())
     if cut:
-        notes.append(f"{cut} tasks took far longer than their command, compared with their run: attempts that the engine did not "
+        notes.append(f"{counted(cut, 'task')} took far longer than the command, compared with the run: attempts that the engine did not "
                      "see are likely, and that time is left out of the estimate")
     if partly:
-        notes.append(f"of {partly} tasks, only CPUs or only memory is known: their estimate is by that alone, and too low")
+        notes.append(f"{counted(partly, 'task has', 'tasks have')} only CPUs or only memory: the estimate is by that alone, and too low")
     for why, count in sorted(result.without_price.items()):
-        notes.append(f"{count} tasks have no estimate: {why}")
+        notes.append(f"{counted(count, 'task has', 'tasks have')} no estimate: {why}")
     if result.dates:
         notes += age_notes([min(result.dates)])
         if any(basis.endswith(UNDATED) for basis in result.bases):
-            notes.append("the price list says no date: that of its file counts, and its prices may be older. Give it: tracer prices import --date")
+            notes.append("the price list has no date: that of its file counts, and its prices may be older. Give one: tracer prices import --date")
         unlisted = sorted({basis.removesuffix(UNDATED) for basis in result.bases} - {"listed"})
         if unlisted:
-            notes.append(f"some prices are no list prices themselves: {', '.join(unlisted)}")
+            notes.append(f"some prices are not from the list itself: {', '.join(unlisted)}")
     return result
 
 

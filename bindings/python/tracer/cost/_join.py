@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._data import query, quoted
+from .._format import counted
 from ._database import problem
 from ._formats import key_of
 
@@ -70,8 +71,8 @@ def join(connection: Any, given: Mapping[str, str], notes: list[str]) -> dict[st
             SELECT sum(cost) AS total, max(cost) FILTER (last) AS largest, min(cost) FILTER (last) AS smallest FROM (
             SELECT task, cost, t1 = max(t1) OVER (PARTITION BY task) AS last FROM attempts) GROUP BY task HAVING count(*) > 1)
             """).fetchone()
-        notes.append(f"{hidden} hidden attempts: the bill has their containers, the engine saw one for each task. The bill's "
-                     f"hours do not order all of them: they cost {least:.2f} to {most:.2f}")
+        notes.append(f"{counted(hidden, 'hidden attempt')} in the bill: the engine saw one container for each task. Within an hour, the bill does not "
+                     f"say which came last: the hidden ones cost {least:.2f} to {most:.2f}")
     if free:
-        notes.append(f"{free} attempts cost nothing: a spot machine that is taken back within its first hour is free")
+        notes.append(f"{counted(free, 'attempt')} cost nothing: a spot machine that is taken back within its first hour is free")
     return facts

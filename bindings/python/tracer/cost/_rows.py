@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Context, Decimal
 from typing import Any
 
 from .._csv import csv_of
 from .._data import insert, query, table_of
-from .._format import aligned, visible
+from .._format import aligned, ending, visible
 from ._centers import NONE, Centers
 from ._machines import CPU_GIB
 from ._shares import amount_of, shares_of, units_of
+from ._tasks import opened_sources
 from ._terms import TERMS
 
-__all__ = ["BY", "FIELDS", "decimal_text", "rows_of", "split_tools", "table_for_people", "text_of", "to_csv"]
+__all__ = ["BY", "FIELDS", "decimal_text", "rows_of", "run_names", "split_tools", "table_for_people", "text_of", "to_csv"]
 
 BY = ("pipeline", "run", "step", "tool", "sample", "instance", "user", "cost_center", "kind")
 PARTS = ("staging", "hidden_attempts", "lost_attempts")
@@ -54,6 +56,16 @@ def split_tools(connection: Any, scale: int) -> None:
 
     connection.execute("DELETE FROM pieces WHERE task IN (SELECT task FROM tools)")
     insert(connection, "pieces", split())
+
+
+def run_names(connection: Any) -> dict[str, str]:
+    """What people call the runs of recordings, by what `run` of a row has; those of one name are told apart."""
+    names: dict[str, str] = {}
+    for _ in opened_sources(connection, "tasks_last"):
+        names |= dict(connection.execute("SELECT run_id::VARCHAR, any_value(run)::VARCHAR FROM recorded_tasks_last "
+                                         "WHERE run_id IS NOT NULL AND run IS NOT NULL GROUP BY ALL").fetchall())
+    count = Counter(names.values())
+    return {key: name if count[name] == 1 else f"{name} ({key})" for key, name in names.items()}
 
 
 def _centers_table(connection: Any, centers: Centers | None) -> None:
@@ -110,7 +122,7 @@ def _places(rows: Sequence[dict[str, Any]]) -> int:
     return 2 if most >= 1 or not most else 4 if most >= Decimal("0.01") else 6
 
 
-def table_for_people(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int,
+def table_for_people(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int, runs: Mapping[str, str],
                      longest: int | None = None) -> tuple[list[list[str]], range, int]:
     """A header and rows: rounded, the largest rows, and what the rest is together; which columns are numbers, and how many rows
     are sums. Columns of zeros are left out; `longest` is that of a name."""
@@ -128,7 +140,7 @@ def table_for_people(rows: Sequence[dict[str, Any]], by: Sequence[str], most: in
         return [*names, *cells, visible(currency), state]
 
     for row in shown:
-        lines.append(line([visible(str(row[name]), longest) if row[name] is not None else "-" for name in by], [row],
+        lines.append(line([ending(runs.get(row[name], row[name]) if name == "run" else str(row[name]), longest) if row[name] is not None else "-" for name in by], [row],
                           row["currency"] or "?", row["state"]))
     detailed = len(lines)
     for currency, state in sorted({(row["currency"] or "?", row["state"]) for row in rows}):
@@ -141,6 +153,6 @@ def table_for_people(rows: Sequence[dict[str, Any]], by: Sequence[str], most: in
     return lines, range(len(by), len(by) + len(figures)), len(lines) - detailed
 
 
-def text_of(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int) -> str:
-    lines, numbers, _ = table_for_people(rows, by, most, 48)
+def text_of(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int, runs: Mapping[str, str]) -> str:
+    lines, numbers, _ = table_for_people(rows, by, most, runs, 48)
     return "\n".join(aligned(lines, numbers))

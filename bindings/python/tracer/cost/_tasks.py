@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._data import opened, query, quoted, recordings_in, recordings_of, series_of
 from .._errors import InvalidArgumentError
+from .._format import counted
 from ._database import columns_of, problem, read_error, source_of
 from ._formats import text_of
 
@@ -94,7 +95,7 @@ def _drop_repeated(connection: Any, notes: list[str]) -> None:
         OVER (PARTITION BY key, hash, run, step, t0, attempt ORDER BY coalesce(status = 'CACHED', false), task) AS place FROM tasks
         WHERE coalesce(key, hash) IS NOT NULL AND t0 IS NOT NULL) WHERE place > 1) RETURNING task""").fetchall()
     if repeated:
-        notes.append(f"{len(repeated)} attempts are in several files: they count once")
+        notes.append(f"{counted(len(repeated), 'attempt is', 'attempts are')} in several files: counted once")
 
 
 def _join_twins(connection: Any, notes: list[str]) -> None:
@@ -104,7 +105,7 @@ def _join_twins(connection: Any, notes: list[str]) -> None:
         "command_us", "used_cpus", "used_gib", "sent_bytes", "attempt", "exit_code", "instance_type", "zone", "region", "price_model"))
     joined = connection.execute(query(__file__, "twins", both=both)).fetchall()[0][0]
     if joined:
-        notes.append(f"{joined} tasks of recordings took their requests from a table with the same hash")
+        notes.append(f"{counted(joined, 'task')} of recordings took what was requested from a table with the same hash")
 
 
 def _place(connection: Any) -> None:
@@ -153,6 +154,9 @@ def _read_table(connection: Any, path: str, notes: list[str]) -> None:
     if not any(c.has(key) for key in (*_ALIASES["hash"], *_ALIASES["ecs"])):
         raise problem("TRC130", f"{path}, row 0: columns are missing: hash (or task_id, ecs_id)",
                       "name a recording, or a table with a row for each task: docs/cost.md lists its columns")
+    missing = [name for name, of in (("cpus", "cpus"), ("memory", "memory_gib"), ("time", "requested_us")) if not any(map(c.has, _NUMBERS[of][0]))]
+    if missing[:2] == ["cpus", "memory"] and any(map(c.has, (*_NUMBERS["used_cpus"][0], *_NUMBERS["used_gib"][0]))):
+        notes.append(f"{path} has no {', '.join(missing)}: set trace.fields (docs/tune.md)")
     texts = {name: c.text(*keys) for name, keys in _ALIASES.items()}
     texts["hash"] = f"left(lower(replace({texts['hash']}, '/', '')), 8)"
     texts["ecs"] = f"nullif(regexp_extract({texts['ecs']}, '([0-9a-f]{{32}})$', 1), '')"
@@ -174,11 +178,11 @@ def _read_table(connection: Any, path: str, notes: list[str]) -> None:
     row = connection.execute("""SELECT count(*) FILTER (t0 IS NULL OR t1 IS NULL), count(*) FILTER (t1 < t0), sum(unusable) FROM tasks
         WHERE source = ?""", [path]).fetchone()
     if row[2]:
-        notes.append(f"{path}: {row[2]} values are no numbers, sizes or times: they count as not known")
+        notes.append(f"{path}: {counted(row[2], 'value is', 'values are')} no number, size or time: taken as not known")
     if row[0]:
-        notes.append(f"{path}: {row[0]} tasks have no times")
+        notes.append(f"{path}: {counted(row[0], 'task has', 'tasks have')} no times")
     if row[1]:
-        notes.append(f"{path}: {row[1]} tasks end before they begin: their times are not used")
+        notes.append(f"{path}: {counted(row[1], 'task ends before it begins', 'tasks end before they begin')}: those times are not used")
         connection.execute("UPDATE tasks SET t0 = NULL, t1 = NULL WHERE t1 < t0")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._data import insert, query
+from .._format import counted
 from ._database import PLACES
 from ._machines import Line, Machine, Task, Watched, Weights, disjoint, share
 from ._shares import amount_of, shares_of, units_of
@@ -28,7 +29,7 @@ def make_pieces(connection: Any, basis: str, idle: str, scale: int, with_tasks: 
         count = connection.execute(
             "SELECT count(*) FROM tagged WHERE coalesce(list, list_split_used) IS NULL AND coalesce(billed, 0) <> 0").fetchone()[0]
         if count:
-            notes.append(f"{count} lines have no list price: their billed cost stands for it")
+            notes.append(f"{counted(count, 'line has', 'lines have')} no list price: the billed cost stands for it")
     connection.execute(f"""CREATE TABLE pieces (line BIGINT, task BIGINT, run VARCHAR, term VARCHAR, kind VARCHAR,
         amount DECIMAL(38, {PLACES}), tool VARCHAR)""")
     connection.execute(query(__file__, "work", cost=cost, used=used, unused=unused, any_run=not with_tasks))
@@ -173,10 +174,11 @@ def _share_machines(connection: Any, idle: str, scale: int, notes: list[str]) ->
     insert(connection, "pieces", pieces())
     late, far = _outside(machines)
     if late:
-        notes.append(f"{late} tasks begin or end up to {_CLOCKS_APART_US // 1_000_000} s outside the machine's billed hours: they "
-                     "were clipped")
+        notes.append(f"{counted(late, 'task begins or ends', 'tasks begin or end')} up to {_CLOCKS_APART_US // 1_000_000} s outside the machine's "
+                     "billed hours: that time was cut off")
     if far:
-        notes.append(f"{far} tasks are outside the machine's billed hours by more: that time costs nothing here")
+        notes.append(f"{counted(far, 'task begins or ends', 'tasks begin or end')} more than {_CLOCKS_APART_US // 1_000_000} s outside the machine's "
+                     "billed hours: that time costs nothing here")
 
 
 def _outside(machines: dict[str, Machine]) -> tuple[int, int]:
@@ -245,13 +247,13 @@ def without_line(connection: Any, notes: list[str]) -> str:
     count = connection.execute(f"""SELECT count(*) FROM tasks WHERE task NOT IN (SELECT task FROM pieces WHERE task IS NOT NULL)
         AND status IS DISTINCT FROM 'CACHED' AND NOT coalesce({later}, false)""").fetchone()[0]
     if count:
-        notes.append(f"{count} tasks have no line: they were free, or another bill has them")
+        notes.append(f"{counted(count, 'task has', 'tasks have')} no line: free, or in another bill")
     if last is not None:
         count = connection.execute(f"""SELECT count(*) FROM tasks WHERE (t0 < {first - _CLOCKS_APART_US} OR t1 > {last + _CLOCKS_APART_US})
             AND task IN (SELECT task FROM pieces WHERE task IS NOT NULL)""").fetchone()[0]
         if count:
-            notes.append(f"{count} tasks begin before the bill's first hour or end after its last: only a part of their cost is in it")
+            notes.append(f"{counted(count, 'task begins', 'tasks begin')} before the bill's first hour or after its last: only a part of the cost is in it")
     cached = connection.execute("SELECT count(*) FROM tasks WHERE status = 'CACHED'").fetchone()[0]
     if cached:
-        notes.append(f"{cached} tasks are from the engine's cache: they cost nothing now")
+        notes.append(f"{counted(cached, 'task')} from the engine's cache: no cost now")
     return f"coalesce({later}, false) AND task NOT IN (SELECT task FROM pieces WHERE task IS NOT NULL)"

@@ -7,6 +7,7 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,10 @@ from .._data import VIEWS, connect, query, quoted, view_of
 from .._errors import InvalidArgumentError, LakeError
 from .._tables import _package
 from ._delta import files_of, opened
+from ._layout import TABLES as TABLES_FOLDER
 from ._rows import OF_OPTIONS, TABLES, schema_of
 from ._spark import spark_sql
+from ._store import open_store
 
 if TYPE_CHECKING:
     import duckdb  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -86,6 +89,7 @@ class Lake:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        next(open_store(url).list(TABLES_FOLDER), None)  # It says best why a lake can't be read.
         self._tables = {name: table for name in (*TABLES, *OF_OPTIONS, "users") if (table := opened(url, name)) is not None}
         if not self._tables:
             raise LakeError.of("TRC150", None, f"{url} has no tables", "make them: tracer lake compact")
@@ -146,18 +150,25 @@ def write_views(url: str, path: str) -> int:
     show what is there now."""
     duckdb = _package("duckdb")
     tables = Lake(url)._tables
-    if os.path.exists(path):
+    if os.path.lexists(path):
         raise InvalidArgumentError(f"{path} is there already", "remove it, or name another file")
-    if path.endswith(".sql"):
-        if missing := [name for name in TABLES if name not in tables]:
-            raise LakeError.of("TRC150", None, f"{url} has no table {missing[0]}", "make it: tracer lake compact")
-        Path(path).write_text(spark_sql(tables, _canonical(tables), _MACROS.read_text("utf-8")), "utf-8")
-        return len(tables)
-    with duckdb.connect(path) as connection:
-        _empty(connection, tables)
-        for name in tables:
-            _view(connection, name, tables, False)
-        _above(connection, tables)
+    if path.endswith(".sql") and (missing := [name for name in TABLES if name not in tables]):
+        raise LakeError.of("TRC150", None, f"{url} has no table {missing[0]}", "make it: tracer lake compact")
+    try:
+        # It gets its name when it is whole, and a link that others put there in between is not followed.
+        with TemporaryDirectory(prefix=".views-", dir=os.path.dirname(os.path.abspath(path))) as folder:
+            made = os.path.join(folder, os.path.basename(path))
+            if path.endswith(".sql"):
+                Path(made).write_text(spark_sql(tables, _canonical(tables), _MACROS.read_text("utf-8")), "utf-8")
+            else:
+                with duckdb.connect(made) as connection:
+                    _empty(connection, tables)
+                    for name in tables:
+                        _view(connection, name, tables, False)
+                    _above(connection, tables)
+            os.replace(made, path)
+    except OSError as error:
+        raise InvalidArgumentError(f"can't write {path}: {error.strerror}", "name a file in a folder that you may write to") from None
     return len(tables)
 
 
@@ -165,9 +176,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """`tracer lake sql`, `tracer lake views`."""
     import duckdb
 
-    if options.lake_command == "views":
-        return f"{options.file}: {write_views(options.lake, options.file)} tables\n", 0
     try:
+        if options.lake_command == "views":
+            return f"{options.file}: {write_views(options.lake, options.file)} tables\n", 0
         asked = Lake(options.lake).sql(options.query)
         if asked is None:
             return "", 0

@@ -13,7 +13,7 @@ from typing import Any
 from .._errors import InvalidArgumentError, LakeError, MissingPackageError, TracerError
 from ._store import NO_ANSWER, Put, Store, no_answer, refused
 
-__all__ = ["Bucket"]
+__all__ = ["Bucket", "options_of"]
 
 # What takes longer than this and 1 Mbit/s is no slow network.
 _ANSWER_S = 60
@@ -104,16 +104,10 @@ class Bucket(Store):
 
         return found.meta["size"], pieces()
 
-    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
+    def list(self, prefix: str, problems: list[TracerError] | None = None) -> Iterator[tuple[str, float]]:
         with self._explained(f"list {prefix}"):
             for some in self._obstore.list(self._store, prefix.rstrip("/") or None):
-                for each in some:
-                    yield each["path"], each["size"]
-
-    def list_older(self, prefix: str, unix_s: float) -> Iterator[str]:
-        with self._explained(f"list {prefix}"):
-            for some in self._obstore.list(self._store, prefix.rstrip("/") or None):
-                yield from (each["path"] for each in some if each["last_modified"].timestamp() < unix_s)
+                yield from ((each["path"], each["last_modified"].timestamp()) for each in some)
 
     def delete(self, key: str) -> None:
         try:
@@ -131,7 +125,7 @@ class Bucket(Store):
         try:
             yield
         except FileNotFoundError as error:
-            if "NoSuchBucket" in str(error) or what.startswith("put"):
+            if "NoSuchBucket" in str(error) or what.startswith(("put", "list")):
                 raise self._error(what, error, "404") from None
             raise
         except exceptions.AlreadyExistsError:
@@ -165,6 +159,14 @@ class Bucket(Store):
         sentence = f"can't {what.replace(' ', f' {self._url}/', 1)}: {cause}"
         no = status.startswith("4") and status not in ("408", "409", "429")
         return refused(sentence, fix) if no else no_answer(sentence, fix)
+
+
+def options_of(url: str) -> dict[str, str]:
+    """What deltalake is to be told, so that it does as a Bucket."""
+    profile = _profile() if url.startswith("s3://") else None
+    keys = profile() if profile else {}
+    names = {"access_key_id": "aws_access_key_id", "secret_access_key": "aws_secret_access_key", "token": "aws_session_token"}
+    return {"allow_http": "true"} | {to: keys[name] for name, to in names.items() if keys.get(name)}
 
 
 def _profile() -> Any:

@@ -37,7 +37,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     fetch.add_argument("folder", metavar="DIR", help="where the recordings go; it is made if it is missing")
     ship = of_lake.add_parser(
         "ship", help="bring what waits in the outbox to a lake",
-        description="Brings what waits in the outbox to a lake, oldest first, and goes on for ever. What has arrived leaves the outbox; nothing "
+        description="Brings what waits in the outbox to a lake, oldest first, and goes on for ever. A part that has arrived leaves the outbox; nothing "
         "in the lake is overwritten. docs/lake.md says where credentials are looked for.")
     ship.add_argument("target", metavar="TARGET", help="a folder, s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER")
     ship.add_argument("--once", action="store_true",

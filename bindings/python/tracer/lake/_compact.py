@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError, LakeError, TracerError
 from .._tables import _package
-from ._delta import append, make, opened
+from ._delta import append, explained, make, opened
 from ._delta import replace as replace_rows
 from ._layout import RAW, Part, part_of
-from ._part import Gap, gap_of, opened_part
-from ._rows import OF_OPTIONS, TABLES, rows_of, rows_of_damage, rows_of_gap, schema_of
+from ._looks import Looks
+from ._part import gap_of, opened_part
+from ._rows import MINUTES, OF_OPTIONS, TABLES, Rows, schema_of
 from ._store import Store, open_store
 from ._users import users_of
 
@@ -57,12 +58,18 @@ def compact(lake: str, more: tuple[str, ...] = ()) -> Compaction:
     names = (*TABLES, *(name for name in OF_OPTIONS if name in more or opened(lake, name) is not None))
     users = users_of(store, done.problems)
     _write_users(lake, users)
-    series = _series_of(store)
+    series = _series_of(store, done.problems)
     refusals = 0
     while True:
         step = _Step(store, lake, names, users, done)
-        whole = step.fill(series)
-        if step.write():
+        try:
+            whole = step.fill(series)
+        except KeyError as gone:
+            if not str(gone.args[0]).startswith(RAW):
+                raise
+            # Another has taken a part and removed it.
+            series, whole = _series_of(store, []), None
+        if whole is not None and step.write():
             if whole:
                 return done
             refusals = 0
@@ -97,9 +104,9 @@ class _Step:
     def __init__(self, store: Store, lake: str, names: tuple[str, ...], users: Mapping[str, dict[str, str]], done: Compaction) -> None:
         self._store, self._lake, self._names, self._users, self._done = store, lake, names, users, done
         self._looked = {name: make(lake, name, schema_of(name)) for name in names}
-        self._rows: dict[str, list[pyarrow.Table]] = {name: [] for name in names}
-        self.marks: dict[str, dict[str, int]] = {}
-        self._bytes = self._parts = 0
+        self._rows, self._looks = Rows(names), Looks(store)
+        self._marks: dict[str, dict[str, int]] = {}
+        self._parts = 0
         self._behind = [name for name in TABLES if self._looked[name].transaction_version(_CAUGHT_UP) is None]
         if len(self._behind) < len(TABLES):
             self._done.begun = self._done.begun or self._behind
@@ -115,7 +122,7 @@ class _Step:
             marks = marks_of(self._looked, app)
             self._done.waiting.pop(name, None)
             at = min(marks.values())
-            while self._bytes < _MOST_BYTES and at < max(parts):
+            while self._rows.bytes < _MOST_BYTES and at < max(parts):
                 try:
                     next_at = self._take(app, parts, at, marks)
                 except LakeError as error:
@@ -128,24 +135,23 @@ class _Step:
                     break
                 at = next_at
             held_up |= at < lead
-            if self._bytes >= _MOST_BYTES:
+            if self._rows.bytes >= _MOST_BYTES:
                 return False
         for table in () if held_up else self._behind:
-            self._add(_CAUGHT_UP, table, None, 1)
+            self._mark(_CAUGHT_UP, [table], 1)
         return True
 
     def _take(self, app: str, parts: Mapping[int, dict[str, Part]], at: int, marks: Mapping[str, int]) -> int | None:
         """The last part that is in now. None: the next one is missing."""
         part = parts.get(at + 1, {}).get("tracer")
         if part is not None:
-            key = RAW + part.path
-            with opened_part(self._store, key, part) as (recording, last_unix_ns, damaged):
-                users = self._users.get(part.host, {})
-                taken = {name: rows_of(recording, name, part, last_unix_ns, users) for name in self._names if marks[name] <= at}
-            for name, rows in taken.items():
-                self._add(app, name, rows, at + 1)
-            if damaged and "losses" in taken:
-                self._add(app, "losses", rows_of_damage(damaged, part, last_unix_ns), at + 1)
+            names = [name for name in self._names if marks[name] <= at]
+            looks = self._looks.at(app, marks[MINUTES]) if MINUTES in names else []
+            with opened_part(self._store, RAW + part.path, part) as recording:
+                looks = self._rows.read(recording, names, part, self._users.get(part.host, {}), looks)
+            if MINUTES in names:
+                self._looks.set(app, looks)
+            self._mark(app, names, at + 1)
             self._parts += 1
             return at + 1
         behind = min((number for number, kinds in parts.items() if number > at and "tracer" in kinds), default=None)
@@ -154,33 +160,33 @@ class _Step:
             if gap.first <= at + 1:
                 # What lies there is not dropped, and what comes nevertheless is taken, whatever the gap says: only losses are ahead of it.
                 last = gap.last if behind is None else min(gap.last, behind - 1)
-                for name in self._names if behind is not None else ("losses",):
-                    if marks[name] < last:
-                        new = replace(gap, first=max(at, marks[name]) + 1, last=last)
-                        self._add(app, name, rows_of_gap(new, parts[number]["gap"]) if name == "losses" else None, last)
+                names = [name for name in (self._names if behind is not None else ("losses",)) if marks[name] < last]
+                if "losses" in names:
+                    self._rows.add_gap(replace(gap, first=max(at, marks["losses"]) + 1, last=last), parts[number]["gap"])
+                if MINUTES in names:
+                    self._looks.at(app, marks[MINUTES])
+                self._mark(app, names, last)
                 return last
         # What was in and is removed from raw: a table that has begun again goes on behind it.
         known = max(marks.values())
         return None if known <= at else known if behind is None else min(known, behind - 1)
 
-    def _add(self, app: str, name: str, rows: pyarrow.Table | None, number: int) -> None:
-        if rows is not None:
-            self._rows[name].append(rows)
-            self._bytes += rows.nbytes
-        self.marks.setdefault(name, {})[app] = number
+    def _mark(self, app: str, names: list[str], number: int) -> None:
+        for name in names:
+            self._marks.setdefault(name, {})[app] = number
 
     def write(self) -> bool:
         """False: another was first somewhere; what is written stays."""
-        pyarrow = _package("pyarrow")
-
-        for name in sorted(self.marks, key=lambda each: each == _LEADS):
-            parts = self._rows.pop(name) or [schema_of(name).empty_table()]
-            rows = pyarrow.concat_tables(parts, promote_options="default")
+        for name in sorted(self._marks, key=lambda each: each == _LEADS):
+            rows = self._rows.take(name)
             if name in _ONCE:
                 rows = _once(rows, _ONCE[name], self._looked[name])
-            if not append(self._looked[name], rows, self.marks[name]):
+            if name == MINUTES:
+                self._looks.put(self._marks[name])
+            if not append(self._looked[name], rows, self._marks[name]):
                 return False
             self._done.rows[name] = self._done.rows.get(name, 0) + rows.num_rows
+        self._looks.remove_old()
         self._done.parts += self._parts
         return True
 
@@ -208,16 +214,17 @@ def _once(rows: pyarrow.Table, key: tuple[str, ...], table: Any) -> pyarrow.Tabl
     return rows.filter(_package("pyarrow").array(new))
 
 
-def _series_of(store: Store) -> dict[tuple[str, str, str, str], dict[int, dict[str, Part]]]:
-    """Series -> number -> kind -> part."""
+def _series_of(store: Store, problems: list[TracerError]) -> dict[tuple[str, str, str, str], dict[int, dict[str, Part]]]:
+    """Series -> number -> kind -> part. `problems` gets which folders may not be read."""
     found: dict[tuple[str, str, str, str], dict[int, dict[str, Part]]] = {}
-    for key, _ in store.list(RAW):
+    for key, _ in store.list(RAW, problems):
         part = part_of(key[len(RAW):])
         if part is not None:
             found.setdefault(part.series, {}).setdefault(part.number, {})[part.kind] = part
     return dict(sorted(found.items()))
 
 
+@explained()
 def _write_users(lake: str, users: Mapping[str, Mapping[str, str]]) -> None:
     """Those of now; the column `user` of a row is the name of then."""
     pyarrow = _package("pyarrow")

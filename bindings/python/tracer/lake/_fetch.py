@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core import copy_run, format_bytes
 from .._errors import LakeError, RecordingError, TracerError
+from .._format import counted
 from .._recording import read
 from ._index import entries, hash_of
 from ._layout import RAW, Part
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .._events import Context
     from ._store import Store
 
-__all__ = ["RECENT_DAYS", "fetch_recent", "run"]
+__all__ = ["RECENT_DAYS", "fetch", "fetch_recent", "run"]
 
 RECENT_DAYS = 7
 
@@ -35,6 +36,14 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """What to print, and the exit status."""
     store, folder = open_store(options.lake), options.folder
     found = find_run(store, options.run)
+    files = fetch(store, found, folder)
+    size = sum(map(os.path.getsize, files))
+    return (f"{folder}: {counted(len(files), 'recording')} of {counted(len(found.hosts), 'host')}, "
+            f"{format_bytes(size)}\n  tracerd report {folder}\n"), 0
+
+
+def fetch(store: Store, found: LakeRun, folder: str) -> list[str]:
+    """Makes a recording of what each host saw of a run, that of its engine's host first. Raises LakeError, RecordingError."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as own:
@@ -44,22 +53,20 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
                     raw.setdefault(part.series, []).append(_get(store, found, part, own))
             tasks, submitted = _tasks_of(raw)
             files = []
-            for series, paths in raw.items():
+            for series in sorted(raw, key=lambda series: found.run_key not in found.keys.get(series, ())):
                 made = os.path.join(own, "-".join((series[0], *series[2:])) + ".tracer")
                 names = {key: _known(context) for key, task in tasks[series].items()
                          if (context := submitted.get(task)) and context.task_key != key}
-                copy_run([os.fsencode(path) for path in paths], os.fsencode(made), sorted(found.keys.get(series, ())), names,
+                copy_run([os.fsencode(path) for path in raw[series]], os.fsencode(made), sorted(found.keys.get(series, ())), names,
                          found.end_unix_ns is not None)
                 files.append(os.path.join(folder, os.path.basename(made)))
                 os.replace(made, files[-1])
+            return files
     except OSError as error:
         if isinstance(error, TracerError):
             raise
         raise RecordingError.of("TRC114", error.errno, f"can't write to {folder}: {os.strerror(error.errno or 0)}",
                                 "name a folder that you may write to, on a disk with room") from None
-    size = sum(map(os.path.getsize, files))
-    return (f"{folder}: {len(files)} recording{'s' * (len(files) != 1)} of {len(found.hosts)} host{'s' * (len(found.hosts) != 1)}, "
-            f"{format_bytes(size)}\n  tracerd report {folder}\n"), 0
 
 
 def fetch_recent(lake: str, folder: str) -> None:

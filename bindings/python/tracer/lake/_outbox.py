@@ -8,16 +8,19 @@ import fcntl
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from .._errors import LakeError, TracerError
+from .._format import counted
 from ._layout import Part, part_of
 
-__all__ = ["Outbox", "Waiting", "parts_text"]
+__all__ = ["Outbox", "Waiting", "json_of", "parts_text"]
 
 _STATE = "ship.json"
 _LOCK_S = 1.0
+_MOST_JSON_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, order=True)
@@ -69,8 +72,7 @@ class Outbox:
     def state(self) -> dict[str, Any]:
         """What the shipper has last written; empty: nothing."""
         try:
-            with open(os.path.join(self.folder, _STATE), encoding="utf-8") as file:
-                state = json.load(file)
+            state = json_of(os.path.join(self.folder, _STATE))
         except (FileNotFoundError, ValueError):
             return {}
         except OSError as error:
@@ -81,7 +83,10 @@ class Outbox:
         path = os.path.join(self.folder, _STATE)
         temporary = os.path.join(self.folder, f".{_STATE}")
         try:
-            with open(temporary, "w", encoding="utf-8") as file:
+            # Others may write in this folder: a link that they put there is removed, or refused, but not followed.
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            with open(temporary, "x", encoding="utf-8") as file:
                 json.dump(state, file, indent=1)
             os.replace(temporary, path)
         except OSError as error:
@@ -126,5 +131,14 @@ class Outbox:
             raise self.error(error, os.path.relpath(folder, self.folder)) from None
 
 
+def json_of(path: str) -> Any:
+    """Of a file in an outbox, not what another links it to. Raises OSError, ValueError."""
+    with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
+        try:
+            return json.loads(file.read(_MOST_JSON_BYTES))
+        except RecursionError:
+            raise ValueError("too deep") from None
+
+
 def parts_text(count: int) -> str:
-    return f"{count} part{'s' * (count != 1)}"
+    return counted(count, "part")

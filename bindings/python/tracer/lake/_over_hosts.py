@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .._errors import InvalidArgumentError
+from .._errors import InvalidArgumentError, TracerError
 from ._index import HASH, entries
 from ._layout import Part
 from ._users import users_of
@@ -69,14 +69,16 @@ class _Groups:
 
 
 def runs_of(store: Store, since: datetime | None = None, refused: list[str] | None = None) -> list[LakeRun]:
-    """The newest first. `refused` gets why a part can't be read."""
-    users = users_of(store)
+    """The newest first. `refused` gets why a part or folder can't be read."""
+    problems: list[TracerError] = []
+    refused = [] if refused is None else refused
+    users = users_of(store, problems)
     series: dict[tuple[str, ...], dict[int, Part]] = defaultdict(dict)
     seen: list[tuple[Part, dict[str, Any], Any]] = []
     groups = _Groups()
-    for part, entry in entries(store, since):
+    for part, entry in entries(store, since, problems):
         series[part.series][part.number] = part
-        if refused is not None and "refused" in entry:
+        if "refused" in entry:
             refused.append(str(entry["refused"]))
         for run in entry["runs"]:
             uid = run.get("owner_uid")
@@ -87,6 +89,7 @@ def runs_of(store: Store, since: datetime | None = None, refused: list[str] | No
             groups.join([own, *([("id", user, run["engine"], run["run_id"])] if run["run_id"] else []),
                          *(("task", user, task) for task in run["tasks"] if HASH.fullmatch(task))])
             seen.append((part, run, own))
+    refused += [problem.problems[0].what for problem in problems]
     together: dict[Any, list[tuple[Part, dict[str, Any]]]] = defaultdict(list)
     for part, run, own in seen:
         together[groups.top(own)].append((part, run))
@@ -95,12 +98,14 @@ def runs_of(store: Store, since: datetime | None = None, refused: list[str] | No
 
 def find_run(store: Store, name: str) -> LakeRun:
     """By its name, its pipeline or its key. Raises InvalidArgumentError."""
-    runs = [run for run in runs_of(store) if name in (run.run_key, run.run, run.pipeline)]
+    refused: list[str] = []
+    runs = [run for run in runs_of(store, None, refused) if name in (run.run_key, run.run, run.pipeline)]
     exact = [run for run in runs if name == run.run_key] or [run for run in runs if name == run.run] or runs
     if len(exact) == 1:
         return exact[0]
     if not exact:
-        raise InvalidArgumentError(f"the lake has no run {name}", "'tracer lake runs' lists those that it has")
+        unread = f"; but {len(refused)} objects can't be read: {refused[0]}" if refused else ""
+        raise InvalidArgumentError(f"the lake has no run {name}{unread}", "'tracer lake runs' lists those that it has")
     raise InvalidArgumentError(f"{len(exact)} runs are called {name}: {', '.join(run.run_key or run.name for run in exact[:5])}",
                                "name one by its key")
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,15 +10,14 @@ from dataclasses import dataclass
 
 from .._errors import LakeError, TracerError
 from .._recording import Recording, read
+from ._json import get_json, is_number, is_text
 from ._layout import RAW, Part, name_in_path
 from ._store import Store
 
-__all__ = ["REFUSED_PART", "Gap", "check_name", "gap_of", "opened_part"]
+__all__ = ["REFUSED_PART", "Gap", "check_name", "gap_of", "opened_part", "refused_object"]
 
 REFUSED_PART = "TRC154"
 """An object is not what its name says, or can't be read: its series waits."""
-
-_READ_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
@@ -34,23 +32,21 @@ class Gap:
 
 
 def gap_of(store: Store, key: str, part: Part) -> Gap:
-    """Raises LakeError."""
+    """Raises LakeError; KeyError: it has gone."""
+    times = ("first_unix_ns", "last_unix_ns")
     try:
-        said = json.loads(store.get(key))
-        number = {name: said.get(name) for name in ("first", "last", "first_unix_ns", "last_unix_ns")}
-        if said["schema"] != 1 or said["session_id"] != part.session or any(type(number[name]) is not int for name in ("first", "last")):
-            raise ValueError("it is no gap of this session")
-        if not 1 <= number["first"] <= number["last"] == part.number:
+        said = get_json(store, key, {"session_id": lambda session: session == part.session, "first": is_number, "last": is_number,
+                                     "cause": is_text, **dict.fromkeys(times, (is_number, None))})
+        if not 1 <= said["first"] <= said["last"] == part.number:
             raise ValueError("its numbers are not those of its name")
-        times = [value if type(value) is int and 0 <= value < 1 << 63 else None for value in list(number.values())[2:]]
-        return Gap(number["first"], number["last"], str(said.get("cause"))[:64], *times)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _refused(key, str(error)) from None
+        return Gap(said["first"], said["last"], said["cause"][:64], *map(said.get, times))
+    except ValueError as error:
+        raise refused_object(key, str(error)) from None
 
 
 @contextmanager
-def opened_part(store: Store, key: str, part: Part) -> Iterator[tuple[Recording, int, int]]:
-    """Its recording, the Unix time of its last frame, and how many pieces of it are damaged. Raises LakeError."""
+def opened_part(store: Store, key: str, part: Part) -> Iterator[Recording]:
+    """Raises LakeError; KeyError: it has gone."""
     # In memory: nothing is left behind, and a bucket's part is read as a folder's.
     file = os.memfd_create("tracer-part")
     try:
@@ -59,14 +55,9 @@ def opened_part(store: Store, key: str, part: Part) -> Iterator[tuple[Recording,
         os.lseek(file, 0, os.SEEK_SET)
         recording = read(file)
         check_name(part, recording)
-        reader = recording.open_reader()
-        reader.keep_only(("loss",))
-        while reader.skip(_READ_AT_ONCE) == _READ_AT_ONCE:
-            pass
-        skipped_bytes, _, missing_frames, read_error, _ = reader.damage()
-        yield recording, reader.closed_unix_ns() or recording.host.wall_offset_ns, missing_frames or (1 if skipped_bytes or read_error else 0)
+        yield recording
     except (ValueError, TracerError) as error:
-        raise error if isinstance(error, LakeError) else _refused(key, str(error)) from None
+        raise error if isinstance(error, LakeError) else refused_object(key, str(error)) from None
     finally:
         os.close(file)
 
@@ -77,8 +68,8 @@ def check_name(part: Part, recording: Recording) -> None:
     said = Part(name_in_path(host.host_name), host.boot_id, "all" if recording.owner_uid is None else str(recording.owner_uid), host.session_id,
                 recording.number or part.number, part.kind)
     if said != part:
-        raise _refused(RAW + part.path, f"it is {said.path}")
+        raise refused_object(RAW + part.path, f"it is {said.path}")
 
 
-def _refused(key: str, why: str) -> TracerError:
+def refused_object(key: str, why: str) -> TracerError:
     return LakeError.of(REFUSED_PART, None, f"{key} can't be taken: {why}", "look who wrote it; in its place, a .gap lets its series go on")

@@ -13,10 +13,11 @@ from typing import Any
 
 from .._data import connect, quoted
 from .._errors import InvalidArgumentError, LakeError
+from .._format import counted
 from .._tables import _package
 from ._ask import Lake, limit, parquet_of
 from ._compact import compact, marks_of
-from ._delta import KEPT_DAYS, delete, files_of, opened, replace
+from ._delta import KEPT_DAYS, delete, explained, files_of, opened, replace
 from ._layout import INDEX, RAW, part_of
 from ._rows import OF_OPTIONS, SORTED_BY, TABLES
 from ._store import open_store
@@ -75,6 +76,7 @@ def _source_of(connection: Any, table: Any, day: str) -> str:
     return f"(SELECT {parquet_of(connection, pyarrow.schema(table.schema()), files_of(table, day))})"
 
 
+@explained()
 def tidy(table: Any, hours: int = KEPT_DAYS * 24) -> int:
     """Removes files that are replaced since so long, and those that killed compactions have left. How many."""
     how = {"retention_hours": hours, "enforce_retention_duration": hours >= KEPT_DAYS * 24, "full": True}
@@ -160,9 +162,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     until = datetime.now(timezone.utc) + timedelta(days=KEPT_DAYS)
     if not any(rows.values()):
         return f"no row has the {what} {name}: look how it is written: tracer lake sql LAKE 'SELECT DISTINCT \"{what}\" FROM tasks_last'\n", 1
-    lines = [f"{sum(rows.values())} rows are forgotten: " + ", ".join(f"{count} {name}" for name, count in rows.items() if count),
+    lines = [f"{counted(sum(rows.values()), 'row is', 'rows are')} forgotten: " + ", ".join(f"{count} {name}" for name, count in rows.items() if count),
              f"their bytes go from the tables with the first tracer lake compact after {until:%Y-%m-%d %H:%M} UTC",
-             f"{raw} raw objects may have more of it: tracer lake compact --keep-raw DAYS removes them DAYS after they arrived" if raw
+             f"{counted(raw, 'raw object')} may have more of it: tracer lake compact --keep-raw DAYS removes them DAYS after they arrived" if raw
              else "no raw object has it"]
     return "".join(f"{line}\n" for line in lines), 0
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._core import format_duration
 from .._errors import InvalidArgumentError
-from .._format import aligned, visible
+from .._format import aligned, counted, visible
 from ._over_hosts import LakeRun, runs_of
 from ._store import open_store
 
@@ -20,19 +20,21 @@ __all__ = ["run"]
 
 _HEADER = ("run", "key", "engine", "user", "hosts", "begin", "took", "tasks", "failed", "status")
 
+_MOST_DAYS = 100_000
+
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """What to print, and the exit status."""
-    if options.days <= 0:
-        raise InvalidArgumentError("--days is not positive", "give the number of days to look back")
+    if not 0 < options.days <= _MOST_DAYS:
+        raise InvalidArgumentError(f"--days is not above 0 and up to {_MOST_DAYS}", "give the number of days to look back")
     refused: list[str] = []
     runs = runs_of(open_store(options.lake), datetime.now(timezone.utc) - timedelta(days=options.days), refused)
     if refused:
-        print(f"tracer: {len(refused)} part{'s' * (len(refused) > 1)} can't be read: {visible(refused[0])}", file=sys.stderr)
+        print(f"tracer: {counted(len(refused), 'object')} can't be read: {visible(refused[0])}", file=sys.stderr)
     if options.json:
-        return json.dumps([_json_of(each) for each in runs], ensure_ascii=False, indent=1) + "\n", 0
+        return json.dumps([_json_of(each) for each in runs], ensure_ascii=False, indent=1) + "\n", int(bool(refused and not runs))
     if not runs:
-        return f"no run has come in the last {options.days:g} days; --days looks back further\n", 0
+        return f"no run has come in the last {options.days:g} days; --days looks back further\n", int(bool(refused))
     return "\n".join(aligned([_HEADER, *map(_cells, runs)], {6, 7, 8})) + "\n", 0
 
 

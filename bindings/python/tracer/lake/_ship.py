@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import pwd
 import random
@@ -17,20 +16,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._errors import LakeError, TracerError
-from ._layout import RAW, USERS, Part
+from ._layout import RAW, Part
 from ._outbox import Outbox, Waiting, parts_text
 from ._store import NO_ANSWER, Store, open_store
+from ._users import add_users
 
 __all__ = ["run"]
 
 _LOOK_S = 2.0
 _LONGEST_S = 300.0
-# After a refusal the next part has its turn soon: this one alone may be wrong.
-_REFUSED_S = 5.0
 _MOST_SAID = 20
 # In --once nobody comes back, so that one unanswered part says enough.
 _MOST_UNANSWERED = 3
-# The index of an hour is written whole: not once for each part, where many wait.
+# The index of an hour is written whole: not once for each part, where many wait. Then what is new has its turn first.
 _TOGETHER = 32
 
 
@@ -49,8 +47,9 @@ class Shipper:
         self._failures: dict[Part, _Failure] = {}
         self._in_a_row = 0
         self._said = ""
-        self._in_lake: set[Part] = set()
-        self._named: set[tuple[str, str]] = set()
+        self._quiet_until = 0.0
+        self._in_lake: dict[Part, dict[str, Any]] = {}
+        self._named: set[tuple[str, int]] = set()
         before = outbox.state()
         self._state: dict[str, Any] = {"schema": 1, "target": target, "pid": os.getpid(), "started_unix_ns": time.time_ns()} | {
             name: before.get(name, default) for name, default in
@@ -60,17 +59,20 @@ class Shipper:
 
     def follow(self) -> None:
         while True:
-            self.round()
-            time.sleep(_LOOK_S)
+            if self.round() or len(self._tried) < _TOGETHER:
+                time.sleep(_LOOK_S)
 
     def round(self, once: bool = False) -> TracerError | None:
-        """Tries everything that is due. The last error, if any."""
-        waiting = self._tried = self._outbox.waiting()
+        """Tries what is due, first what has not failed yet; without `once` no more of it than goes together, and nothing behind one that is
+        unanswered. The last error, if any."""
+        waiting = self._outbox.waiting()
         parts = {each.part for each in waiting}
         self._failures = {part: failure for part, failure in self._failures.items() if part in parts}
-        self._in_lake &= parts
-        error = None
-        due = [each for each in waiting if each.part not in self._failures or self._failures[each.part].due <= time.monotonic()]
+        self._in_lake = {part: entry for part, entry in self._in_lake.items() if part in parts}
+        error, now = None, time.monotonic()
+        due_at = {part: max(failure.due, self._quiet_until) for part, failure in self._failures.items()}
+        due = [each for each in waiting if due_at.get(each.part, now) <= now]
+        due = self._tried = sorted(due, key=lambda each: each.part in due_at)[:None if once else _TOGETHER]
         arrived: list[Waiting] = []
         for each in due:
             failed = self._try(self._put, [each])
@@ -80,11 +82,9 @@ class Shipper:
                 failed = self._try(self._finish, arrived) or failed
                 arrived = []
             if failed:
-                error, pause = failed
-                if once and self._in_a_row >= _MOST_UNANSWERED and error.code == NO_ANSWER:
+                error = failed
+                if error.code == NO_ANSWER and (not once or self._in_a_row >= _MOST_UNANSWERED):
                     break
-                if not once:
-                    time.sleep(pause)
         self._save(None)
         return error
 
@@ -98,8 +98,7 @@ class Shipper:
         """Parts and bytes, by this and earlier shippers."""
         return self._state["shipped_parts"], self._state["shipped_bytes"]
 
-    def _try(self, step: Callable[[list[Waiting]], None], parts: list[Waiting]) -> tuple[TracerError, float] | None:
-        """The error, and how long to leave the store alone then."""
+    def _try(self, step: Callable[[list[Waiting]], None], parts: list[Waiting]) -> TracerError | None:
         try:
             step(parts)
             return None
@@ -114,19 +113,27 @@ class Shipper:
             failure = self._failures.setdefault(each.part, _Failure(failed, time.time_ns(), 0, 0.0))
             failure.error = failed
             failure.tries += 1
-            failure.due = time.monotonic() + (_jitter(failure.tries, _LONGEST_S) if unanswered else _LONGEST_S)
+            failure.due = time.monotonic() + (_jitter(failure.tries) if unanswered else _LONGEST_S)
         if failed.code != self._said:
             print(f"tracer: {failed}", file=sys.stderr, flush=True)
             self._said = failed.code
-        self._in_a_row += 1
+        if unanswered:
+            # What has failed leaves the store alone for longer and longer; what is new is tried.
+            self._in_a_row += 1
+            self._quiet_until = time.monotonic() + _jitter(self._in_a_row)
         self._save(None)
-        return failed, _jitter(self._in_a_row, _LONGEST_S if unanswered else _REFUSED_S)
+        return failed
 
     def _put(self, parts: list[Waiting]) -> None:
+        from ._index import entry_of
+
         for each in parts:
             if each.part in self._in_lake:
                 continue
             self._save(each)
+            entry, users = entry_of(each.part, each.path)
+            # First, so that whoever takes the part knows them.
+            self._note_users(each.part.host, users)
             key = RAW + each.part.path
             folder = os.path.dirname(key) + "/"
             if folder not in self._tidied:
@@ -135,17 +142,16 @@ class Shipper:
             if self._store.put_new(key, each.path) == "other":
                 raise LakeError.of("TRC153", None, f"{key} is in the lake with other bytes than {each.path}",
                                    "nothing is overwritten: compare both, and remove the wrong one")
-            self._in_a_row = 0
-            self._in_lake.add(each.part)
+            self._in_a_row, self._quiet_until = 0, 0.0
+            self._in_lake[each.part] = entry
 
     def _finish(self, parts: list[Waiting]) -> None:
         """Of parts that are in the lake: the index first, so that a kill before the end repeats it."""
         from ._index import note_shipped
 
         for host in sorted({each.part.host for each in parts}):
-            of_host = [each for each in parts if each.part.host == host and os.path.exists(each.path)]
-            self._note_users(host, {each.part.owner for each in of_host})
-            note_shipped(self._store, [(each.part, each.path) for each in of_host])
+            note_shipped(self._store, host, [self._in_lake[each.part] for each in parts
+                                             if each.part.host == host and each.part in self._in_lake])
         for each in parts:
             with suppress(FileNotFoundError):
                 os.unlink(each.path)
@@ -157,23 +163,14 @@ class Shipper:
             print("tracer: everything is shipped again", file=sys.stderr, flush=True)
             self._said = ""
 
-    def _note_users(self, host: str, owners: set[str]) -> None:
+    def _note_users(self, host: str, uids: set[int]) -> None:
         names = {}
-        for owner in owners - {"all"} - {owner for named, owner in self._named if named == host}:
+        for uid in uids - {uid for named, uid in self._named if named == host}:
             with suppress(KeyError, OverflowError):
-                names[owner] = pwd.getpwuid(int(owner)).pw_name
-        if not names:
-            return
-        key = f"{USERS}{host}.json"
-        known = None
-        try:
-            known = json.loads(self._store.get(key))["users"]
-            users = known | names
-        except (KeyError, ValueError, TypeError):
-            users = names
-        if users != known:
-            self._store.put(key, json.dumps({"schema": 1, "users": users}).encode())
-        self._named |= {(host, owner) for owner in names}
+                names[str(uid)] = pwd.getpwuid(uid).pw_name
+        if names:
+            add_users(self._store, host, names)
+            self._named |= {(host, int(uid)) for uid in names}
 
     def _save(self, now: Waiting | None) -> None:
         failing = sorted(self._failures.items(), key=lambda item: item[1].since_unix_ns)
@@ -186,8 +183,8 @@ class Shipper:
         })
 
 
-def _jitter(tries: int, most: float) -> float:
-    return random.random() * min(most, 2.0**min(tries, 10))
+def _jitter(tries: int) -> float:
+    return random.random() * min(_LONGEST_S, 2.0**min(tries, 10))
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from .._format import visible
-from ._outbox import Outbox, parts_text
+from .._format import counted, visible
+from ._outbox import Outbox, json_of, parts_text
 
 __all__ = ["FAILS", "run"]
 
@@ -33,8 +33,7 @@ def _status(outbox: Outbox) -> dict[str, Any]:
     for each in waiting:
         if each.part.kind == "gap":
             try:
-                with open(each.path, encoding="utf-8") as file:
-                    gap = json.load(file)
+                gap = json_of(each.path)
             except (OSError, ValueError):
                 gap = {}
             gaps.append({"part": each.part.path} | (gap if isinstance(gap, dict) else {}))
@@ -58,7 +57,7 @@ def _lines(status: Mapping[str, Any]) -> list[str]:
     for gap in status["gaps"][:_MOST_GAPS]:
         lines.append(f"Gap: {gap['part']}: parts {gap.get('first', '?')} to {gap.get('last', '?')} are missing: {gap.get('cause', '?')}")
     if len(status["gaps"]) > _MOST_GAPS:
-        lines.append(f"and {len(status['gaps']) - _MOST_GAPS} more gaps")
+        lines.append(f"and {counted(len(status['gaps']) - _MOST_GAPS, 'more gap')}")
     lines.append(f"A shipper runs, to {shipper.get('target')}" if shipper["running"] else "No shipper runs")
     if shipper.get("last_shipped_unix_ns"):
         lines.append(f"Shipped: {parts_text(shipper['shipped_parts'])}, {format_bytes(shipper['shipped_bytes'])}, the last at "

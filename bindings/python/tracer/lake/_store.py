@@ -6,6 +6,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -48,12 +49,13 @@ class Store(ABC):
         """Its size, and its bytes piece by piece. KeyError: there is none."""
 
     @abstractmethod
-    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Key and size of the objects in a folder, which ends with /, and in those below."""
+    def list(self, prefix: str, problems: list[TracerError] | None = None) -> Iterator[tuple[str, float]]:
+        """Key of the objects in a folder, which ends with /, and in those below; and when each was made, in Unix time. `problems` gets
+        which folders may not be read, so that the others are listed; without it, the first is raised."""
 
-    @abstractmethod
     def list_older(self, prefix: str, unix_s: float) -> Iterator[str]:
         """Keys of list() that were made before this time."""
+        return (key for key, made_s in self.list(prefix) if made_s < unix_s)
 
     @abstractmethod
     def delete(self, key: str) -> None:
@@ -63,9 +65,12 @@ class Store(ABC):
     def tidy(self, prefix: str) -> None:
         """Removes what killed writers have left in this folder; nobody may write there meanwhile."""
 
-    def get(self, key: str) -> bytes:
-        """KeyError: there is none."""
-        return b"".join(self._read(key)[1])
+    def get(self, key: str, most_bytes: int | None = None) -> bytes:
+        """KeyError: there is none. ValueError: it is larger."""
+        size, pieces = self._read(key)
+        if most_bytes is not None and size > most_bytes:
+            raise ValueError(f"it has {size} bytes")
+        return b"".join(pieces)
 
     def get_to(self, key: str, path: str | os.PathLike[str]) -> None:
         """Into a new file, which is never in memory as a whole. KeyError: there is none."""
@@ -183,33 +188,45 @@ class _Folder(Store):
     def _read(self, key: str) -> tuple[int, Iterable[memoryview]]:
         with _explained(self._root, key):
             try:
-                size = os.stat(self._path(key)).st_size
+                facts = os.lstat(self._path(key))
             except FileNotFoundError:
                 raise KeyError(key) from None
+        # A pipe would never end.
+        if not stat.S_ISREG(facts.st_mode):
+            raise KeyError(key)
 
         def pieces() -> Iterator[memoryview]:
             with _explained(self._root, key), open(self._path(key), "rb") as file:
                 while piece := file.read(_CHUNK_BYTES):
                     yield memoryview(piece)
 
-        return size, pieces()
+        return facts.st_size, pieces()
 
-    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
-        with _explained(self._root, prefix):
-            for folder, folders, files in os.walk(self._path(prefix)):
-                folders[:] = sorted(name for name in folders if not name.startswith("."))
-                for name in sorted(files):
-                    path = os.path.join(folder, name)
-                    # What vanishes meanwhile is no error.
-                    with suppress(FileNotFoundError):
-                        if not name.startswith("."):
-                            yield os.path.relpath(path, self._root), os.stat(path).st_size
+    def list(self, prefix: str, problems: list[TracerError] | None = None) -> Iterator[tuple[str, float]]:
+        def refuse(error: OSError) -> None:
+            # What vanishes meanwhile is no error.
+            if isinstance(error, FileNotFoundError):
+                return
+            try:
+                with _explained(self._root, os.path.relpath(error.filename, self._root)):
+                    raise error
+            except LakeError as said:
+                if problems is None or said.code != REFUSED:
+                    raise
+                problems.append(said)
 
-    def list_older(self, prefix: str, unix_s: float) -> Iterator[str]:
-        for key, _ in self.list(prefix):
-            with suppress(FileNotFoundError):
-                if os.stat(self._path(key)).st_mtime < unix_s:
-                    yield key
+        with _explained(self._root, ""):
+            os.listdir(self._root)
+        for folder, folders, files in os.walk(self._path(prefix), onerror=refuse):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(files):
+                try:
+                    facts = os.lstat(os.path.join(folder, name))
+                except OSError as error:
+                    refuse(error)
+                    continue
+                if not name.startswith(".") and stat.S_ISREG(facts.st_mode):
+                    yield os.path.relpath(os.path.join(folder, name), self._root), facts.st_mtime
 
     def delete(self, key: str) -> None:
         with _explained(self._root, key), suppress(FileNotFoundError):
@@ -268,8 +285,8 @@ def _explained(root: str, key: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        what = f"{os.path.join(root, key)}: {os.strerror(error.errno or 0)}"
+        what = f"{os.path.join(root, key).rstrip('/')}: {os.strerror(error.errno or 0)}"
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EOPNOTSUPP):
-            raise refused(what, "let the shipper's user write there, on a file system with hard links", error.errno) from None
+            raise refused(what, "let this user read it, and a shipper write there, on a file system with hard links", error.errno) from None
         fix = "" if os.path.isdir(root) else f"make the folder {root}, or mount it"
         raise no_answer(what, fix, error.errno) from None

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from .._format import counted
 from ..cost.shared import Price
-from ..tune.shared import ENOUGH, LEAST_BYTES, Evidence, allocation
+from ..tune.shared import BOUND_TEXTS, ENOUGH, LEAST_BYTES, Evidence, allocation
 from ..whatif.shared import Phase
 from ._evidence import Step
 from ._families import Facts, facts_of
@@ -55,14 +56,16 @@ def memory_of(step: Step) -> tuple[int | None, str]:
         return None, "its peak is not known"
     needed = round(allocation(evidence, None) or 0)
     if evidence.count < ENOUGH and step.requested_bytes and step.requested_bytes > needed:
-        return int(step.requested_bytes), f"as requested: {evidence.count} tasks are too few to size it by"
+        return int(step.requested_bytes), f"as requested: {counted(evidence.count, 'peak is', 'peaks are')} too few to size it by"
     if step.lost and step.requested_bytes and step.requested_bytes > needed:
-        return int(step.requested_bytes), f"as requested: {step.lost} tasks were killed, and neither their peak nor their limit is known"
-    margin = f" and {needed / evidence.base - 1:.0%}" if needed > LEAST_BYTES else f", and no less than {LEAST_BYTES / 1e6:.0f} MB"
+        return int(step.requested_bytes), f"as requested: {counted(step.lost, 'task was', 'tasks were')} killed, neither peak nor limit known"
     if evidence.at_least > max(evidence.largest, default=0):
-        short = f": {step.short_of_memory} of its tasks had too little" if step.short_of_memory else ""
-        return needed, f"what it needs at least{margin}{short}"
-    return needed, f"the largest of {evidence.count} peaks{margin}"
+        known = f"what it needs at least: {counted(step.short_of_memory, 'task')} had too little" if step.short_of_memory else "what it needs at least"
+    else:
+        known = f"the largest of {evidence.count} peaks" if evidence.count > 1 else "the only peak"
+    if needed > LEAST_BYTES:
+        return needed, f"{needed / evidence.base - 1:.0%} more than {known}"
+    return needed, f"at least {LEAST_BYTES / 1e6:.0f} MB ({known}: {evidence.base / (1 << 20):.0f} MiB)"
 
 
 def arches_of(step: Step, images: Mapping[str, set[str]]) -> tuple[set[str], str]:
@@ -137,9 +140,9 @@ def recommend_step(step: Step, candidates: Sequence[Candidate], images: Mapping[
     reasons.append(why_arch)
     _purchase(row, price, wall, cost, reasons, risks)
     if n < ENOUGH:
-        risks.append(f"{n} task{'s are' if n != 1 else ' is'} little evidence")
+        risks.append(f"{counted(n, 'task is', 'tasks are')} little evidence")
     if step.without_peak:
-        risks.append(f"the peak of {step.without_peak} tasks is not known")
+        risks.append(f"the peak of {counted(step.without_peak, 'task')} is not known")
     return row
 
 
@@ -159,9 +162,9 @@ def _by_bound(step: Step, fitting: list[Candidate], bound: str | None, reasons: 
             if not each.price.network_gbps or float(each.price.network_gbps) * 1e9 * _NETWORK_SHARE >= bits]
     fitting = fast or fitting
     if bound in ("disk", "network"):
-        words = {"disk": "local disks", "network": "much network"}[bound]
+        words, did = {"disk": "local disks", "network": "much network"}[bound], BOUND_TEXTS[bound]
         narrowed = [each for each in fitting if (each.facts.local_disk if bound == "disk" else each.facts.network)]
-        reasons.append(f"{words}: it is bound by {bound}" if narrowed else f"it is bound by {bound}: no machine with {words} is known")
+        reasons.append(f"{words}: it mostly {did}" if narrowed else f"it mostly {did}: no machine with {words} is known")
         return narrowed or fitting
     if bound == "oversubscribed":
         reasons.append("it waited for CPUs where it was recorded: its own threads count here")
@@ -191,7 +194,7 @@ def _size_reason(facts: Facts, memory: int, at_once: int) -> str:
     tasks = "a task" if at_once == 1 else f"{at_once} tasks at once"
     need = memory * at_once / (1 << 30)
     binds = "memory decides the size" if need > 0.6 * facts.memory_gib else "CPUs decide the size"
-    return f"{tasks}: {facts.vcpus:g} vCPUs and {need:.1f} of {facts.memory_gib:g} GiB ({ratio:.1f} GiB for each vCPU): {binds}"
+    return f"{tasks}: {facts.vcpus:g} vCPU{'s' * (facts.vcpus != 1)} and {need:.1f} of {facts.memory_gib:g} GiB ({ratio:.1f} GiB for each vCPU): {binds}"
 
 
 def _purchase(row: dict[str, Any], price: Price, wall: float, cost: float, reasons: list[str], risks: list[str]) -> None:
@@ -202,11 +205,11 @@ def _purchase(row: dict[str, Any], price: Price, wall: float, cost: float, reaso
         reasons.append("on demand: no spot price is known")
         return
     if not price.spot_interruption:
-        reasons.append("on demand: the price list has no risk of spot")
+        reasons.append("on demand: the price list does not say how often spot machines are taken back")
         return
     share = float(price.spot_interruption)
     if share >= 1:
-        reasons.append("on demand: the risk of spot has no upper bound")
+        reasons.append("on demand: no limit is known to how often spot machines are taken back")
         return
     # A task that is interrupted has run for half of its time, on average, and runs again.
     lost = -math.log1p(-share) / _HOURS_OF_MONTH * wall / 3.6e12
@@ -217,4 +220,4 @@ def _purchase(row: dict[str, Any], price: Price, wall: float, cost: float, reaso
         return
     row |= {"purchase": "spot", "usd_per_hour": price.spot, "usd_per_task": f"{spot:.6f}"}
     reasons.append(f"spot: {1 - spot / cost:.0%} cheaper, with what interruptions repeat")
-    risks.append(f"spot: at most {share:.0%} of such machines are taken back in a month, {lost:.2%} of its tasks")
+    risks.append(f"spot: at most {share:.0%} of such machines are taken back in a month, which hits {lost:.2%} of its tasks")

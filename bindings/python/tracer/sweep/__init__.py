@@ -104,7 +104,7 @@ def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequen
         ask_aws(aws_session(region), inventory, None if save is None else os.fspath(save))
     with connect() as connection, TemporaryDirectory(prefix="tracer-sweep-") as folder:
         recorded = Recorded(connection)
-        for number, path in enumerate(map(os.fspath, recordings)):
+        for number, path in enumerate([os.fspath(each) for each in recordings]):
             if "://" in path:
                 from ..lake._fetch import fetch_recent
 

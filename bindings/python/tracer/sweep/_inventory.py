@@ -189,7 +189,7 @@ class Inventory:
 
     def _is_partial(self, kind: str, path: str, why: str = "nextToken is left") -> None:
         self.partial.add(kind)
-        self.notes.append(f"{path}: only a part of {kind}: {why}. What is missing is not judged")
+        self.notes.append(f"{path}: only a part of {kind}: {why}. The missing part is not judged")
 
     def _instances(self, path: str, reservations: list[dict[str, Any]], look: int) -> None:
         for reservation in reservations:

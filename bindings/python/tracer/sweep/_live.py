@@ -94,7 +94,7 @@ class _Asker:
         self.answered += any_answer
         if not any_answer:
             self._inventory.partial |= set(document)
-            self._inventory.notes.append(f"AWS: {self.failures[-1]}. What is missing is not judged")
+            self._inventory.notes.append(f"AWS: {self.failures[-1]}. The missing part is not judged")
             return
         document = json.loads(json.dumps(document, default=lambda value: value.isoformat()))
         if self._save is not None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from .._format import counted
 from ._finding import Finding
 
 __all__ = ["price"]
@@ -23,7 +24,7 @@ def price(findings: Sequence[Finding], region: str | None, prices: str | os.Path
         return
     listed = known_prices(prices)
     if listed is None:
-        notes.append("no price list was imported, so that nothing has a cost: tracer prices import FILE")
+        notes.append("no price list was imported, so nothing has a cost: tracer prices import FILE")
         return
     known = {(each.region, each.instance_type): each for each in listed}
     without: dict[str, int] = {}
@@ -44,6 +45,6 @@ def price(findings: Sequence[Finding], region: str | None, prices: str | os.Path
         each.cost_per_hour, each.currency, each.price_date = f"{amount:f}", "USD", found.date
         each.basis = f"{'spot' if each.lifecycle == 'spot' else 'on demand'}, {found.basis}"
         dates.add(found.date)
-    notes += [f"{count} findings have no cost: {why}" for why, count in sorted(without.items())]
+    notes += [f"{counted(count, 'finding has', 'findings have')} no cost: {why}" for why, count in sorted(without.items())]
     if dates:
         notes += age_notes([min(dates)])

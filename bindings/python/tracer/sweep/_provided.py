@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .._format import counted
 from ._finding import Finding, spoken, time_text
 from ._inventory import ENDED, LIVE, Environment, Instance, Inventory
 from ._rules import Rules
@@ -186,13 +187,13 @@ class _Judge:
                 continue
             queues = [queue for queue in self._inventory.queues.values() if environment.name in queue.environments]
             if not self._inventory.queues or "jobQueues" in self._inventory.partial:
-                self._inventory.notes.append(f"{environment.name} keeps {environment.min_vcpus} vCPUs; whether its queues are empty "
+                self._inventory.notes.append(f"{environment.name} keeps {counted(environment.min_vcpus, 'vCPU')}; whether its queues are empty "
                                              "is not known: describe-job-queues is missing")
                 continue
             spans = [self._empty(queue.name) for queue in queues]
             missing = [queue.name for queue, span in zip(queues, spans) if span is None]
             if missing:
-                self._inventory.notes.append(f"{environment.name} keeps {environment.min_vcpus} vCPUs; {', '.join(missing)}: list-jobs "
+                self._inventory.notes.append(f"{environment.name} keeps {counted(environment.min_vcpus, 'vCPU')}; {', '.join(missing)}: list-jobs "
                                              f"of some of {', '.join(LIVE)} is missing")
                 continue
             known = [span for span in spans if span is not None]

@@ -37,7 +37,10 @@ class Recorded:
             self._read_requests(machine, """SELECT task_key::VARCHAR AS task_key, recorded_us(begin_ns) AS t0, recorded_us(end_ns) AS t1,
                 requested_millicpus / 1000 AS cpus, requested_memory_bytes FROM recorded_tasks""")
             if not self.connection.execute("SELECT count(*) FROM recorded_host_samples").fetchall()[0][0]:
-                notes.append(f"{path} follows a part of its host, or is shorter than a sample of it: it says nothing of idle machines")
+                with opened(self.connection, recording, "events"):
+                    part = self.connection.execute("""SELECT count(*) FILTER (kind = 'snapshot_end') > 1 OR bool_and(run_key IS NOT NULL)
+                        FILTER (kind IN ('process_start', 'process_sample')) FROM recorded_events""").fetchall()[0][0]
+                notes.append(f"{path} {'follows a part of its host' if part else 'is too short: it has no sample of its host'}, and says nothing of idle machines")
 
     def _read_requests(self, machine: str, rows: str) -> None:
         self.connection.execute(query(__file__, "requests", machine=quoted(machine), rows=rows))

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from .._csv import csv_of
-from .._format import aligned, visible
+from .._format import aligned, counted, visible
 from ._finding import FIELDS, Finding, spoken, time_text
 
 if TYPE_CHECKING:
@@ -36,18 +36,19 @@ def _cells(finding: Finding) -> list[str]:
 def _together(result: Sweep) -> list[str]:
     """What all of it is."""
     if not result.findings:
-        return [f"nothing is wasted, as far as was observed: {result.machines} machines"]
+        return [f"nothing is wasted, as far as was observed: {counted(result.machines, 'machine')}" if result.machines
+                else "no machine was observed as a whole: none was judged. Nothing else was found"]
     costs = [Decimal(each.cost_per_hour) for each in result.findings if each.cost_per_hour is not None]
     if not costs:
         return []
     dates = sorted({each.price_date for each in result.findings if each.price_date})
-    return [f"together {sum(costs):.2f} USD/h, by list prices of {', '.join(dates)}: an estimate, no price"]
+    return [f"together {sum(costs):.2f} USD/h, estimated from list prices of {', '.join(dates)}; not what you will be billed"]
 
 
 def html_of(result: Sweep, title: str) -> str:
     from .._table_page import facts_html, list_html, page_of, table_html
 
-    machines = [] if not result.findings else [f"{len(result.findings)} findings; {result.machines} machines were observed as a whole"]
+    machines = [] if not result.findings else [f"{counted(len(result.findings), 'finding')}; {counted(result.machines, 'machine was', 'machines were')} observed as a whole"]
     rows = [[*_cells(each)[:1], each.machine or "", *_cells(each)[1:]] for each in result.findings]
     return page_of(title, [
         ("", facts_html([*_together(result), *machines])),

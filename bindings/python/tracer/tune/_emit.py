@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError
-from .._format import visible
+from .._format import counted, visible
 from ._memory import LEAST_BYTES
 from ._steps import other_inputs
-from ._text import size, waste_text
+from ._text import duration, size, waste_text
 
 if TYPE_CHECKING:
     from . import Tune
@@ -41,7 +41,7 @@ def emit(result: Tune, engine: str, retry: bool = False) -> str:
 
 
 def _head(result: Tune, mark: str, use: str) -> Iterator[str]:
-    yield f"{mark} Written by tracer tune, from {result.attempts:,} attempts of tasks. {use}"
+    yield f"{mark} Written by tracer tune, from {counted(result.attempts, 'attempt')} of tasks. {use}"
     if waste := waste_text(result.waste()):
         yield f"{mark} {waste}"
 
@@ -67,7 +67,7 @@ def _memory_comment(row: Mapping[str, Any], line: Mapping[str, Any] | None = Non
     advised = row if line is None else line
     parts = [f"was {size(row['memory_requested_bytes'])}" if row["memory_requested_bytes"] is not None else "request not known"]
     needed = row["memory_needed_at_least_bytes"]
-    parts.append(f"needs {size(needed)} or more" if needed is not None else f"peak {size(row['memory_peak_bytes'])} of {row['tasks']} tasks")
+    parts.append(f"needs {size(needed)} or more" if needed is not None else f"peak {size(row['memory_peak_bytes'])} of {counted(row['tasks'], 'task')}")
     saved = advised["memory_gib_hours_saved"]
     if saved:
         of = row["memory_gib_hours_requested"]
@@ -87,7 +87,7 @@ def _cpus_comment(row: Mapping[str, Any]) -> str:
 
 def _time_comment(row: Mapping[str, Any]) -> str:
     was = "request not known" if row["time_requested_s"] is None else f"was {row['time_requested_s'] / 60:.0f} min"
-    return f"{was}, took {row['time_most_s'] / 60:.1f} min at most; risk: what takes longer is killed"
+    return f"{was}, took {duration(row['time_most_s'])} at most; risk: what takes longer is killed"
 
 
 def _nextflow(result: Tune, retry: bool) -> Iterator[str]:

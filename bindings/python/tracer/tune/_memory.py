@@ -31,6 +31,8 @@ class Evidence:
     at_least: float = 0
     """In bytes: what others needed at least, which ran out of memory (OOM_FACTOR times their limit), stood at their limit, or failed
     holding so much."""
+    bounds: Sequence[float] = ()
+    """Each of these, in bytes, and what others were seen to hold whose peak is not known: LARGEST, if there are so many."""
 
     @classmethod
     def of(cls, peaks: Sequence[float], at_least: float = 0) -> Evidence:
@@ -47,8 +49,10 @@ def margin_of(count: int) -> float:
 
 
 def failures_of(evidence: Evidence, allocated: float) -> float:
-    """The share of next tasks that may need more: each of n + 1 is as likely the largest, the second largest, and so on."""
-    return (1 + sum(peak > allocated for peak in evidence.largest)) / (evidence.count + 1)
+    """The share of next tasks that may need more: each of n + 1 is as likely the largest, the second largest, and so on. So may all
+    that are known from below to need nearly as much."""
+    unknown = sum(bound * OOM_FACTOR > allocated for bound in evidence.bounds)
+    return (1 + unknown + sum(peak > allocated for peak in evidence.largest)) / (evidence.count + 1 + unknown)
 
 
 def allocation(evidence: Evidence, requested: float | None, failures: float | None = None) -> float | None:

@@ -8,17 +8,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._data import insert, query, table_of
+from .._format import counted
 from ..cost.shared import CPU_GIB
 from . import _inputs, _memory
 from ._observe import LEDGER
 
-__all__ = ["BOUND_BY", "FIELDS", "GIB", "evidence_of", "finished", "key_of", "other_inputs", "rounded", "steps_of"]
+__all__ = ["BOUND_BY", "BOUND_TEXTS", "FIELDS", "GIB", "bound_text", "evidence_of", "finished", "key_of", "other_inputs", "rounded", "steps_of"]
 
 GIB = 1 << 30
 # Causes of a task ledger by what a row is bound by: docs/findings.md.
 BOUND_BY = {"compute": ("computing",), "oversubscribed": ("queued",), "cpu_limit": ("throttled",), "memory": ("memory",),
             "disk": ("disk",), "network": ("network",), "pipe": ("pipe", "local_socket"), "lock": ("lock",),
             "idle": ("sleep", "poll", "stopped")}
+BOUND_TEXTS = {"compute": "computed", "oversubscribed": "waited for a CPU", "cpu_limit": "held back by a CPU limit",
+               "memory": "waited for memory", "disk": "waited for a disk", "network": "waited for the network", "pipe": "waited for a pipe",
+               "lock": "waited for a lock", "idle": "slept"}
+"""What a task mostly did, for people."""
 _BOUND_SHARE = 0.5
 _UNCLEAR_SHARE = 0.05  # Bounds of computing time that are closer say the same.
 _MEMORY_STEP = 100 << 20
@@ -80,19 +85,22 @@ def _row(found: Mapping[str, Any], failures: float | None, history: Mapping[tupl
                                            "cpu_hours_used", "time_requested_s", "time_median_s", "time_most_s")}
     row["retried"], row["runs"] = found["most_attempts"] > 1, found["runs"]
     evidence = _memory.Evidence(found["with_peak"], [each * GIB for each in found["largest"] or ()],
-                                max(found["at_least"] or 0, found["bound_from_below"] or 0) * GIB)
+                                max(found["at_least"] or 0, found["bound_from_below"] or 0) * GIB,
+                                [each * GIB for each in found["lower_bounds"] or ()])
     requested = None if found["memory_requested"] is None else found["memory_requested"] * GIB
     row["memory_requested_bytes"] = _whole(requested)
     row["memory_median_bytes"] = _whole(found["memory_median"], GIB)
     row["memory_peak_bytes"] = _whole(evidence.largest[0]) if evidence.largest else None
-    row["memory_needed_at_least_bytes"] = _whole(evidence.at_least) if evidence.at_least > (row["memory_peak_bytes"] or 0) else None
+    needed = round(max(found["needed"] or 0, found["bound_from_below"] or 0) * GIB)
+    row["memory_needed_at_least_bytes"] = needed if needed > (row["memory_peak_bytes"] or 0) else None
     row["memory_is_upper_bound"] = bool(found["bounds"])
     row["memory_gib_hours_requested"], row["memory_gib_hours_used"] = found["memory_hours_requested"], found["memory_hours_used"]
     row["bound_by"], row["bound_share"] = _bound(found)
     reasons = row["reasons"] = []
     if found["tasks"] < _memory.ENOUGH:
         row["memory_rule"] = "keep"
-        reasons.append(f"not enough evidence (n = {found['tasks']}): the request is kept")
+        known = any(found[name] is not None for name in ("cpus_requested", "memory_requested", "time_requested_s"))
+        reasons.append(f"not enough evidence (n = {found['tasks']})" + ": the request is kept" * known)
         _raise_after_oom(row, evidence, requested)
     else:
         _size_memory(row, found, evidence, requested, failures, line)
@@ -136,6 +144,12 @@ def _bound(found: Mapping[str, Any]) -> tuple[str | None, float | None]:
     return name, shares[name]
 
 
+def bound_text(row: Mapping[str, Any], unknown: str) -> str:
+    """What its tasks mostly did."""
+    cause = row["bound_by"] or unknown
+    return BOUND_TEXTS.get(cause, cause) + (f": {100 * row['bound_share']:.0f} %" if row["bound_share"] is not None else "")
+
+
 def rounded(size: float) -> int:
     return math.ceil(size / _MEMORY_STEP) * _MEMORY_STEP
 
@@ -145,7 +159,7 @@ def _raise_after_oom(row: dict[str, Any], evidence: _memory.Evidence, requested:
     if row["out_of_memory"] and (requested is None or evidence.base > requested):
         row["advised_memory_bytes"] = rounded(evidence.base)
         row["memory_rule"] = "out of memory"
-        row["reasons"].append(f"{row['out_of_memory']} attempts ran out of memory: the request is raised")
+        row["reasons"].append(f"{counted(row['out_of_memory'], 'attempt')} ran out of memory: the request is raised")
 
 
 def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memory.Evidence, requested: float | None, failures: float | None,
@@ -153,11 +167,11 @@ def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memor
     reasons = row["reasons"]
     if found["lost_unknown"]:
         row["memory_rule"] = "keep"
-        reasons.append(f"{found['lost_unknown']} attempts were killed, and neither their peak nor their limit is known: the request is kept")
+        reasons.append(f"{counted(found['lost_unknown'], 'attempt was', 'attempts were')} killed, neither peak nor limit known: the request is kept")
         return
     if evidence.count < _memory.ENOUGH:
         row["memory_rule"] = "keep"
-        reasons.append(f"the peak of memory is known of {evidence.count} tasks only: the request is kept")
+        reasons.append(f"the peak of memory is known of {counted(evidence.count, 'task')} only: the request is kept")
         _raise_after_oom(row, evidence, requested)
         return
     sized = _memory.allocation(evidence, requested, failures)
@@ -166,36 +180,37 @@ def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memor
     if requested is not None and advised >= requested and evidence.base <= requested:
         # It has been enough, and nothing smaller is as safe.
         row["memory_rule"], advised = "keep", round(requested)
-        if found["lost_at_limit"] and row["memory_needed_at_least_bytes"] is not None:
-            reasons.append(f"{found['lost_at_limit']} attempts failed at their limit of memory, or were killed with a peak that nobody knows: "
-                           "the request is kept")
-        else:
-            reasons.append("its memory is right")
+        lost = []
+        if found["lost_at_limit"] > found["killed"]:
+            lost.append(f"{counted(found['lost_at_limit'] - found['killed'], 'attempt')} failed at the limit of memory")
+        if found["killed"]:
+            lost.append(f"{counted(found['killed'], 'attempt was', 'attempts were')} killed, peak not known")
+        reasons.append(f"{', '.join(lost)}: the request is kept" if lost and evidence.at_least > (row["memory_peak_bytes"] or 0) else "its memory is right")
     else:
         row["memory_rule"], row["advised_memory_bytes"] = "constant", advised
         if requested is not None and advised > requested:
-            reasons.append("it needs more memory than it requests")
+            reasons.append(f"an attempt with {evidence.at_least / GIB:.1f} GiB was killed, peak not known" if round(evidence.at_least) > max(
+                row["memory_needed_at_least_bytes"] or 0, row["memory_peak_bytes"] or 0) else "it needs more memory than it requests")
     row["failure_rate"] = _memory.failures_of(evidence, advised)
-    if row["memory_rule"] == "keep":
-        lost = found["out_of_memory"] + found["lost_at_limit"]
-        row["failure_rate"] = max(row["failure_rate"], lost / (found["tasks"] + lost))
     if failures is not None and row["failure_rate"] > failures:
-        reasons.append(f"{evidence.count} tasks can't support a failure rate of {failures:.2%}, which takes {math.ceil(1 / failures) - 1}: "
-                       f"expect {row['failure_rate']:.2%}")
+        enough = math.ceil(1 / failures) - 1
+        why = "attempts that failed may need more" if evidence.count >= enough else \
+            f"{counted(evidence.count, 'task')} can't support a failure rate of {failures:.2%}, which takes {enough}"
+        reasons.append(f"{why}: expect {row['failure_rate']:.2%}")
     if row["memory_is_upper_bound"]:
         reasons.append("some peaks are upper bounds: the true ones may be lower")
     # A line through those that succeeded knows nothing of those that did not.
-    if line is not None and row["memory_rule"] == "constant" and row["memory_needed_at_least_bytes"] is None:
+    if line is not None and row["memory_rule"] == "constant" and evidence.at_least <= (row["memory_peak_bytes"] or 0):
         row["memory_rule"], row["memory_per_input"] = "input", line.to_json()
-        reasons.append(f"by the size of its input it wastes {1 - line.wasted / line.wasted_by_constant:.0%} less than by a constant, "
-                       f"in {line.judged} tasks that were held back")
+        reasons.append(f"by the size of its input it wastes {1 - line.wasted / line.wasted_by_constant:.0%} less than by a constant: "
+                       f"tested on {counted(line.judged, 'task')}, each sized from those before it")
 
 
 def _size_cpus(row: dict[str, Any], found: Mapping[str, Any]) -> None:
     requested, reasons = row["cpus_requested"], row["reasons"]
     if found["with_wanted"] < _memory.ENOUGH:
         if requested is not None and row["cpus_used"] is not None and row["cpus_used"] < requested / 2:
-            reasons.append("its CPUs are kept: averages do not say how many it wants at once, a recording does")
+            reasons.append("its CPUs are kept: an average does not say how many it wants at once, a recording does")
         return
     wanted = max(math.ceil(row["cpus_wanted"] - _CPU_TOLERANCE), 1)
     if requested is None or wanted < requested:
@@ -214,7 +229,7 @@ def _size_time(row: dict[str, Any], found: Mapping[str, Any], history: Mapping[t
         row["reasons"].append("its time is that of the history, which knows longer tasks")
     if found["out_of_time"]:
         most = max(most, found["time_at_least_s"])
-        row["reasons"].append(f"{found['out_of_time']} attempts ended as their time was up: the advice rests on that limit")
+        row["reasons"].append(f"{counted(found['out_of_time'], 'attempt')} ended when time was up: the advice rests on that limit")
     seconds = max(most * _TIME_FACTOR, _LEAST_TIME_S)
     unit = 60 if seconds < 7200 else 3600
     seconds = math.ceil(seconds / unit) * unit

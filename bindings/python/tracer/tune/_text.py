@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._csv import csv_of
 from .._errors import InvalidArgumentError
-from .._format import aligned, visible
+from .._format import aligned, counted, ending, visible
 from ._memory import ENOUGH, OTHER_INPUTS
-from ._steps import FIELDS, GIB, other_inputs
+from ._steps import FIELDS, GIB, bound_text, other_inputs
 
 if TYPE_CHECKING:
     from . import Tune
@@ -36,11 +36,6 @@ def duration(seconds: float | None) -> str:
 
 def _number(value: float | None) -> str:
     return "?" if value is None else f"{value:.1f}".removesuffix(".0")
-
-
-def _ending(name: str, most: int | None) -> str:
-    """The last part of a long name tells it apart."""
-    return visible(name if most is None or len(name) <= most else "…" + name[-most:])
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -72,7 +67,7 @@ def waste_text(sums: Mapping[str, Any]) -> str:
         return ""
     if sums["money"] is not None and sums["money_wasted"] is not None:
         parts.append(f"about {float(sums['money_wasted']):,.2f} of {float(sums['money']):,.2f} {sums['currency']} for nothing, "
-                     f"an estimate by list prices of {sums['price_date']}")
+                     f"estimated from list prices of {sums['price_date']}")
     return "; ".join(parts)
 
 
@@ -82,7 +77,7 @@ def _advice(row: Mapping[str, Any]) -> str:
         line = row["memory_per_input"]
         parts.append(size(row["advised_memory_bytes"]) + (" or by input" if line else ""))
     if row["advised_cpus"] is not None:
-        parts.append(f"{row['advised_cpus']} CPU{'s' * (row['advised_cpus'] > 1)}")
+        parts.append(counted(row["advised_cpus"], "CPU"))
     if row["advised_time_s"] is not None:
         parts.append(duration(row["advised_time_s"]))
     return ", ".join(parts) or (f"keep: n = {row['tasks']}" if row["tasks"] < ENOUGH
@@ -100,16 +95,14 @@ def table_of(result: Tune, most: int, longest: int | None = None) -> tuple[list[
     """A header and rows, and which columns are numbers. `longest` is that of a name."""
     money = any(row["money_saved"] is not None for row in result.rows)
     several = len({row["pipeline"] for row in result.rows}) > 1
-    lines = [[*(["pipeline"] if several else []), result.by, "n", "bound by", "CPUs ask → use", "memory ask → peak", "time ask → most",
+    lines = [[*(["pipeline"] if several else []), result.by, "n", "mostly", "CPUs ask → use", "memory ask → peak", "time ask → most",
               "advice", "fails/100", "saves " + ("USD" if money else "GiB h")]]
     for row in result.rows[:most]:
-        bound = row["bound_by"] or "-"
-        if row["bound_share"] is not None:
-            bound += f" {row['bound_share']:.0%}"
         peak = ("≤ " if row["memory_is_upper_bound"] else "") + size(row["memory_peak_bytes"])
         if row["memory_needed_at_least_bytes"] is not None:
             peak = "≥ " + size(row["memory_needed_at_least_bytes"])
-        lines.append([*([visible(row["pipeline"] or "-", longest and 32)] if several else []), _ending(row["step"] or "-", longest), str(row["tasks"]), bound,
+        lines.append([*([visible(row["pipeline"] or "-", longest and 32)] if several else []), ending(row["step"] or "-", longest), str(row["tasks"]),
+                      bound_text(row, "-"),
                       f"{_number(row['cpus_requested'])} → {_number(row['cpus_used'])}",
                       f"{size(row['memory_requested_bytes'])} → {peak}",
                       f"{duration(row['time_requested_s'])} → {duration(row['time_most_s'])}", _advice(row),
@@ -143,9 +136,9 @@ def _facts(result: Tune) -> list[str]:
     parts = []
     if waste := waste_text(result.waste()):
         parts.append(waste)
-    few = sum(row["tasks"] < ENOUGH for row in result.rows)
+    few = sum(row["tasks"] < ENOUGH and row["advised_memory_bytes"] is None for row in result.rows)
     if few:
-        parts.append(f"{few} {result.by}s have too few tasks: they keep what they request")
+        parts.append(f"{counted(few, f'{result.by} has', f'{result.by}s have')} fewer than {ENOUGH} tasks: too few to advise on")
     if any(row["failure_rate"] is not None for row in result.rows):
         parts.append(f"fails/100: first attempts that need more memory, of tasks like these; with other inputs, {100 * OTHER_INPUTS:.0f} of 100 "
                      "did. Let them be retried with more")
@@ -171,12 +164,8 @@ def _why(result: Tune, row: Mapping[str, Any]) -> str:
     if row["tool"] and row["tool"] != row["step"]:
         lines.append(f"  tool           {visible(row['tool'])}")
     if row["bound_by"]:
-        share = f", {row['bound_share']:.0%} of its time" if row["bound_share"] is not None else ""
-        lines.append(f"  bound by       {row['bound_by']}{share}")
-    if row["memory_is_upper_bound"]:
-        sign = "≤ "
-    else:
-        sign = ""
+        lines.append(f"  mostly         {bound_text(row, '-')}")
+    sign = "≤ " if row["memory_is_upper_bound"] else ""
     lines.append(f"  memory         requested {size(row['memory_requested_bytes'])}, used {size(row['memory_median_bytes'])} in the median, "
                  f"{sign}{size(row['memory_peak_bytes'])} at most")
     if row["memory_needed_at_least_bytes"] is not None:
@@ -197,7 +186,7 @@ def _why(result: Tune, row: Mapping[str, Any]) -> str:
     lines += [f"  because        {visible(reason)}" for reason in row["reasons"]]
     if row["money"] is not None:
         lines.append(f"  money          about {row['money']} {row['currency']}, {row['money_wasted'] or '?'} for nothing, "
-                     f"{row['money_saved']} saved by the advice: an estimate by list prices of {row['price_date']}")
+                     f"{row['money_saved'] or '?'} saved by the advice: estimated from list prices of {row['price_date']}")
     evidence = result.evidence.get((row["pipeline"] or "", row["step"] or ""), [])
     lines.append("")
     table = [["attempt", "outcome", "memory", "CPUs", "wanted", "time", "input"]]

@@ -12,15 +12,19 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._errors import InvalidArgumentError, ServiceError
 from .._recording import Recording, past, read
 from .._report import Report
+from ..lake._layout import is_lake
 from ._asked import Asked
 from ._model import Index, Service, View
 from ._runs import RUN_FIELDS
+
+if TYPE_CHECKING:
+    from ._lake import ShownLake
 
 __all__ = ["FIELDS", "Shown", "of_key", "shown_of"]
 
@@ -42,8 +46,8 @@ _LOOK_S = 1.0
 class Shown:
     """One source of the page."""
 
-    def __init__(self, number: int, source: Recording | Service, name: str) -> None:
-        self.identity = str(number)
+    def __init__(self, identity: int | str, source: Recording | Service, name: str) -> None:
+        self.identity = str(identity)
         self.source = source
         self.name = name
         self.live = isinstance(source, Service)
@@ -222,14 +226,25 @@ def _name_of_past(recording: Recording) -> str:
         return f"{began}, user {owner}"
 
 
-def shown_of(given: list[str]) -> list[Shown]:
-    """Sockets of services, recordings, and folders that hold some; nothing: the service of this host."""
-    found = [] if given else _of_service(None, "this host")
+def shown_of(given: list[str]) -> list[Shown | ShownLake]:
+    """Lakes, sockets of services, recordings, and folders that hold some; nothing: the service of this host."""
+    found: list[tuple[Recording | Service | None, str]] = []
+    if not given:
+        found += _of_service(None, "this host")
     for place in given:
+        if is_lake(place):
+            found.append((None, place))
+            continue
         try:
             mode = os.stat(place).st_mode
         except OSError as error:
             raise InvalidArgumentError(f"there is no source {place}: {os.strerror(error.errno or 0)}",
                                        "name a recording, a folder that holds some, or the socket of a service") from None
         found += _of_service(place, None) if stat.S_ISSOCK(mode) else _of_files(place) if stat.S_ISDIR(mode) else [(read(place), os.path.basename(place))]
-    return [Shown(number, source, name) for number, (source, name) in enumerate(found)]
+    return [_lake(number, name) if source is None else Shown(number, source, name) for number, (source, name) in enumerate(found)]
+
+
+def _lake(number: int, url: str) -> ShownLake:
+    from ._lake import ShownLake
+
+    return ShownLake(number, url)

@@ -8,18 +8,18 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from .._errors import TracerError
 from ._asked import PART_OF_TIME
 from ._expected import PastRun, expected_of, past_runs, present_run
 from ._model import OVER, Index, Row, start_of
 
-__all__ = ["RUN_FIELDS", "Runs"]
+__all__ = ["MOST_RUNS", "RUN_FIELDS", "Runs"]
 
 # Of the state: what lists and expected ends are made of.
 RUN_FIELDS = ("pipeline", "run", "sample", "tasks", "processes", "failed", "wall_ns", "cpu_ns", "memory_bytes", "time")
-_MOST_RUNS = 1000
+MOST_RUNS = 1000
 _MOST_STEPS = 100
 _MOST_ENDS = 16
 _LEAST_S = 5.0
@@ -39,12 +39,23 @@ class Source(Protocol):
     def index(self) -> Index: ...
 
 
+@runtime_checkable
+class Lake(Protocol):
+    """What of `ShownLake` is."""
+
+    identity: str
+
+    def listed(self) -> tuple[list[dict[str, Any]], int]: ...
+
+
 @dataclass(slots=True)
 class _Read:
     changed: object
     rows: list[dict[str, Any]]
     past: dict[str, PastRun]
     again_s: float = field(default=0.0)
+    left_out: int = 0
+    problem: str | None = None
 
 
 def _median(values: list[int]) -> int | None:
@@ -83,16 +94,18 @@ def _rows(index: Index, source: Source) -> list[dict[str, Any]]:
 class Runs:
     """Recordings are read by a thread, while somebody asks; again after they have changed, for a small part of the time."""
 
-    def __init__(self, sources: Iterable[Source]) -> None:
+    def __init__(self, sources: Iterable[Source | Lake]) -> None:
         self._sources = list(sources)
         self._kept: dict[str, _Read] = {}
         self._reading = threading.Lock()
         self._ends: dict[str, tuple[float, dict[str, dict[str, Any]]]] = {}
         self._expecting = threading.Lock()
 
-    def _due(self, source: Source, again: bool) -> bool:
+    def _due(self, source: Source | Lake, again: bool) -> bool:
         kept = self._kept.get(source.identity)
-        return not source.live and (kept is None or (again and time.monotonic() >= kept.again_s and kept.changed != source.changed()))
+        if kept is not None and not (again and time.monotonic() >= kept.again_s):
+            return False
+        return isinstance(source, Lake) or (not source.live and (kept is None or kept.changed != source.changed()))
 
     def _look(self, again: bool) -> None:
         """`again`: also at those that were read, and have changed since."""
@@ -100,38 +113,52 @@ class Runs:
         if due and self._reading.acquire(blocking=False):
             threading.Thread(target=self._read, args=(due,), name="tracer-runs", daemon=True).start()
 
-    def _read(self, due: list[Source]) -> None:
+    def _read(self, due: list[Source | Lake]) -> None:
         try:
             for source in due:
-                begun, read = time.monotonic(), _Read(source.changed(), [], {})
-                # One that can't be read has no runs.
-                with contextlib.suppress(TracerError):
-                    index = source.index()
-                    read = _Read(read.changed, _rows(index, source), {each.key: each for each in past_runs(index)})
+                begun, read = time.monotonic(), self._runs_of(source)
                 now = time.monotonic()
                 read.again_s = now + max(PART_OF_TIME * (now - begun), _LEAST_S)
                 self._kept[source.identity] = read
         finally:
             self._reading.release()
 
+    def _runs_of(self, source: Source | Lake) -> _Read:
+        if not isinstance(source, Lake):
+            read = _Read(source.changed(), [], {})
+            # One that can't be read has no runs.
+            with contextlib.suppress(TracerError):
+                index = source.index()
+                read = _Read(read.changed, _rows(index, source), {each.key: each for each in past_runs(index)})
+            return read
+        try:
+            rows, left_out = source.listed()
+            return _Read(None, rows, {}, left_out=left_out)
+        except TracerError as error:
+            kept = self._kept.get(source.identity)
+            return _Read(None, kept.rows if kept else [], {}, left_out=kept.left_out if kept else 0, problem=str(error))
+
     def listed(self) -> dict[str, Any]:
         """Each run once, as the first source has it; the newest first."""
         self._look(again=True)
         found: dict[str, dict[str, Any]] = {}
-        unread = 0
+        unread, left_out, problems = 0, 0, list[str]()
         for source in self._sources:
             rows: list[dict[str, Any]] = []
-            if source.live:
+            if not isinstance(source, Lake) and source.live:
                 with contextlib.suppress(TracerError):
                     rows = _rows(source.index(), source)
             elif source.identity in self._kept:
-                rows = self._kept[source.identity].rows
+                kept = self._kept[source.identity]
+                rows, left_out = kept.rows, left_out + kept.left_out
+                problems += [kept.problem] if kept.problem else []
             else:
                 unread += 1
             for row in rows:
                 found.setdefault(row["run_key"], row)
         newest = sorted(found.values(), key=lambda row: -row.get("start_unix_ns", 0))
-        return {"runs": newest[:_MOST_RUNS], "left_out": len(newest[_MOST_RUNS:]), "unread": unread}
+        return {"runs": newest[:MOST_RUNS], "left_out": left_out + len(newest[MOST_RUNS:]), "unread": unread,
+                **({"problems": problems} if problems else {})}
 
     def expected_ends(self, source: Source) -> dict[str, dict[str, Any]]:
         """Of the runs of a service that live, by their key: where past runs say it. All pages get the same."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from rich.cells import cell_len
 
 from .. import _core
+from .._format import counted
 from ._details import lines_about_findings, lines_about_row
 from ._lines import STYLE_OF_SEVERITY, STYLE_OF_STATUS, Line, fit, fitted
 from ._model import OVER, Index, Row, View
@@ -90,7 +91,7 @@ def _title(view: View, about: About, choices: Choices, width: int) -> Line:
     lost = view.index.counts.get("lost", {})
     dropped = view.index.counts.get("dropped", 0) + view.index.left_out
     whole = (about.damage or "complete" if not lost and not dropped else
-             f"lost: {sum(lost.values())}" if lost else f"{dropped} rows left out")
+             f"lost: {sum(lost.values())}" if lost else f"{counted(dropped, 'row')} left out")
     state = "no answer" if view.problem else "paused" if choices.paused else about.source
     end = f"{state} {about.now}".rstrip() + f"   {whole}"
     return [("tracer top", "bold"), ("  ", ""), (fit(name, max(width - 14 - cell_len(end), 0), signs), "bold"), ("  ", ""),
@@ -157,7 +158,7 @@ def _progress(view: View, width: int, signs: Signs) -> Line:
         active = min(cells - done, -(-(tasks["running"] + tasks["stalled"]) * cells // total))
         line = [("[", ""), (signs.done * done, "green"), (signs.running * active, "yellow"),
                 (signs.left * (cells - done - active), "dim"), ("] ", "")]
-    line.append((f"{over}/{total} tasks", "bold"))
+    line.append((f"{over}/{counted(total, 'task')}", "bold"))
     for status in ("done", "cached", "running", "stalled", "queued", "elsewhere", "failed", "aborted", "withdrawn", "expired"):
         if tasks[status]:
             mark = f"{signs.marks[status]} " if width >= WIDE else ""

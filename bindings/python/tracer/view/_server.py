@@ -21,6 +21,7 @@ from .. import _core
 from .._errors import InvalidArgumentError, NotPermittedError, TracerError
 from ._asked import Asked
 from ._documents import Shown, of_key
+from ._lake import ShownLake
 from ._page import POLICY_OF_SERVER, served_page
 from ._runs import Runs
 
@@ -102,21 +103,43 @@ def _name_of(host: str) -> str:
 
 
 class _Api:
-    def __init__(self, shown: list[Shown]) -> None:
-        self._shown = {each.identity: each for each in shown}
+    def __init__(self, shown: list[Shown | ShownLake]) -> None:
+        self._given = {each.identity: each for each in shown}
         self._runs = Runs(shown)
-        self._compared = Asked(lambda a, b: self._shown[a].compared(self._shown[b]))
+        self._compared = Asked(lambda a, b: self._found(a).compared(self._found(b)))
         self._streams = 0
 
+    def _opened(self) -> list[tuple[ShownLake, Shown]]:
+        return [(lake, each) for lake in self._given.values() if isinstance(lake, ShownLake) for each in lake.opened]
+
+    def _found(self, identity: str) -> Shown:
+        found = {each.identity: each for _, each in self._opened()} | self._given
+        if identity not in found:
+            raise LookupError("there is no such source: see sources")
+        if isinstance(shown := found[identity], ShownLake):
+            raise LookupError("a lake has only runs and hosts: open a run")
+        return shown
+
     def _source(self, request: Request) -> Shown:
-        identity = request.query_params.get("source", next(iter(self._shown)))
-        try:
-            return self._shown[identity]
-        except KeyError:
-            raise LookupError("there is no such source: see sources") from None
+        return self._found(request.query_params.get("source", next(iter(self._given))))
+
+    def _lake(self, request: Request) -> ShownLake:
+        lake = self._given.get(request.query_params.get("source", next(iter(self._given))))
+        if not isinstance(lake, ShownLake):
+            raise LookupError("this source is no lake")
+        return lake
 
     async def sources(self, request: Request) -> Response:
-        return _json(json.dumps({"sources": await run_in_threadpool(lambda: [each.about() for each in self._shown.values()])}))
+        return _json(json.dumps({"sources": await run_in_threadpool(lambda: [
+            *(each.about() for each in self._given.values()), *(each.about() | {"lake": lake.identity} for lake, each in self._opened())])}))
+
+    async def open(self, request: Request) -> Response:
+        lake = self._lake(request)
+        opened = await run_in_threadpool(lake.open, request.path_params["key"])
+        return _json(json.dumps({"sources": [each.about() | {"lake": lake.identity} for each in opened]}))
+
+    async def hosts(self, request: Request) -> Response:
+        return _json(json.dumps(await run_in_threadpool(self._lake(request).hosts)))
 
     async def state(self, request: Request) -> Response:
         source, asked = self._source(request), request.query_params
@@ -129,9 +152,7 @@ class _Api:
         return _json(json.dumps(await run_in_threadpool(self._runs.listed)))
 
     async def compare(self, request: Request) -> Response:
-        a, b = self._source(request), self._shown.get(request.query_params.get("with", ""))
-        if b is None:
-            raise LookupError("there is no such source: see sources")
+        a, b = self._source(request), self._found(request.query_params.get("with", ""))
         return _json(json.dumps(await run_in_threadpool(self._compared.answer, a.identity, b.identity)))
 
     def _state(self, source: Shown, since: str) -> tuple[dict[str, Any], str]:
@@ -213,14 +234,14 @@ async def _refused(request: Request, error: Exception) -> Response:
     return _failed(status, str(error), error.code)
 
 
-def application(shown: list[Shown], token: str, cookie: str, allowed_hosts: list[str], base_path: str = "") -> ASGIApp:
+def application(shown: list[Shown | ShownLake], token: str, cookie: str, allowed_hosts: list[str], base_path: str = "") -> ASGIApp:
     """`allowed_hosts`: names besides those of this host's loopback. `base_path`: below which a proxy shows it."""
     api = _Api(shown)
     at = "/api/v1/"
     app = Starlette(routes=[
         Route("/", _page), _asset("/page.js", "script", "text/javascript; charset=utf-8"), _asset("/page.css", "style", "text/css; charset=utf-8"),
         _asset("/page.svg", "icon", "image/svg+xml"),
-        Route(f"{at}sources", api.sources), Route(f"{at}runs", api.runs), Route(f"{at}compare", api.compare), Route(f"{at}state", api.state), Route(f"{at}changes", api.changes),
+        Route(f"{at}sources", api.sources), Route(f"{at}runs", api.runs), Route(f"{at}compare", api.compare), Route(f"{at}hosts", api.hosts), Route(f"{at}open/{{key}}", api.open), Route(f"{at}state", api.state), Route(f"{at}changes", api.changes),
         Route(f"{at}report/{{key}}", api.report), Route(f"{at}over_time/{{key}}", api.answer_of("over_time")),
         Route(f"{at}why/{{key}}", api.answer_of("why")),
     ], exception_handlers={404: _not_found, LookupError: _not_found, TracerError: _refused})

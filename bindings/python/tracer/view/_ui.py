@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._documents import Shown
+    from ._lake import ShownLake
 
 __all__ = ["add_command", "run"]
 
@@ -31,9 +32,10 @@ _CAPABILITY_VERSION_3 = 0x20080522
 def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     ui = commands.add_parser(
         "ui", help="show runs, steps and tasks in the browser, while they run and after",
-        description="Serves a page on this host's loopback: of the service, or of recordings, folders that hold some, and sockets of "
-        "services. It prints the address, whose token is needed once. docs/api.md has recipes for ssh, Jupyter and Open OnDemand.")
-    ui.add_argument("sources", metavar="SOURCE", nargs="*", help="a recording, a folder, or a service's socket. Default: the service of this host")
+        description="Serves a page on this host's loopback: of the service, or of recordings, folders that hold some, lakes, and sockets "
+        "of services. It prints the address, whose token is needed once. docs/api.md has recipes for ssh, Jupyter and Open OnDemand.")
+    ui.add_argument("sources", metavar="SOURCE", nargs="*", help="a recording, a folder, a lake (a folder, or s3://, gs://, az://), "
+                    "or a service's socket. Default: the service of this host")
     ui.add_argument("--export", metavar="FILE", help="write the page as one file that needs no server, and end")
     ui.add_argument("--port", metavar="N", type=int, default=_PORT, help=f"another one is taken if it is in use. Default: {_PORT}")
     ui.add_argument("--socket", metavar="PATH", help="listen on this Unix socket, for ssh -L PORT:PATH, instead of a port that others of this "
@@ -53,10 +55,12 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidArgumentError(f"--port {options.port} is no port", f"name one from 1 to {_MOST_PORT}, or 0 for any that is free")
     if not options.export:
         _needs_extra()
-    from ._documents import shown_of
+    from ._documents import Shown, shown_of
 
     shown = shown_of(options.sources)
     if options.export:
+        if not isinstance(shown[0], Shown):
+            raise InvalidArgumentError("--export writes the page of a recording, not of a lake", "bring a run here first: tracer lake fetch")
         return _export(shown[0], options.export)
     return _serve(shown, options)
 
@@ -81,7 +85,7 @@ def _export(shown: Shown, file: str) -> int:
     return 0
 
 
-def _serve(shown: list[Shown], options: argparse.Namespace) -> int:
+def _serve(shown: list[Shown | ShownLake], options: argparse.Namespace) -> int:
     import uvicorn
 
     from ._server import application

@@ -14,7 +14,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     what = commands.add_parser(
         "whatif", help="replay a run on other numbers of CPUs and on other machines",
         description="Replays a recorded run on other numbers of CPUs and on other machines, and shows how long it would take, "
-        "what it would use and cost. What is assumed is printed.")
+        "what it would use and cost. Its assumptions are printed.")
     what.add_argument("recording", metavar="RECORDING", help="a recording, made with --record")
     what.add_argument("--cpus", metavar="N", action="append", default=[],
                       help="CPUs to replay on: one number, or several with commas. Default: 1, 2, 4 … until more don't help")

@@ -12,6 +12,7 @@ from typing import Any
 
 from .._data import connect, opened, query, table_of
 from .._errors import Problem, WhatIfError
+from .._format import counted
 from ._cpus import find_cpus
 from ._order import find_order
 from ._phases import Piece, phases_of
@@ -30,15 +31,19 @@ def read_workload(path: str, run: str | None = None, cpus: float | None = None, 
     with connect() as connection, opened(connection, path, *_TABLES, prefix="") as recording:
         runs = table_of(connection, query(__file__, "runs", ledger=_ledger_columns()))
         chosen, keys = _choose(path, runs, run, every)
-        rows = _tasks(connection, keys)
+        inside = ", ".join(f"'{key}'" for key in keys)
+        tasks = query(__file__, "tasks", keys=inside, ledger=_ledger_columns())
+        rows = table_of(connection, tasks)
         work = _workload(path, chosen, rows)
+        if rows:
+            work.outside_bytes = connection.execute(query(__file__, "outside", keys=inside, tasks=tasks)).fetchall()[0][0]
         find_cpus(connection, work, rows or [chosen], recording.host.cpu_count, cpus)
         _make_phases(connection, work, rows or [chosen], int(chosen["begin_ns"]))
         order = _by_files(connection, work, rows)
         work.by_files = len(order)
         _attempts(work, rows, order)
         find_order(work, order)
-        _note_unfinished(connection, work, keys)
+        _note_unfinished(connection, work, inside)
         return work
 
 
@@ -60,7 +65,7 @@ def _choose(path: str, runs: list[dict[str, Any]], wanted: str | None, every: bo
     if wanted is not None:
         found = [run for run in runs if wanted in (run["run"], run["key"], run["id"])]
         if len(found) != 1:
-            raise _problem(f"{path} has {len(found) or 'no'} runs called {wanted!r}: {_names(runs)}", "name one by its key")
+            raise _problem(f"{path} has {len(found) or 'no'} run{'s' * (len(found) > 1)} called {wanted!r}: it has {_names(runs)}", "name one by its key")
         chosen = found[0]
     else:
         outermost = [run for run in runs if all(run["begin_ns"] <= other["begin_ns"] and other["end_ns"] <= run["end_ns"]
@@ -79,11 +84,6 @@ def _choose(path: str, runs: list[dict[str, Any]], wanted: str | None, every: bo
 def _names(runs: Sequence[dict[str, Any]]) -> str:
     names = [f"{run['run'] or 'no name'} ({run['key']})" for run in runs[:8]]
     return ", ".join(names) + (f" and {len(runs) - 8} more" if len(runs) > 8 else "")
-
-
-def _tasks(connection: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
-    inside = ", ".join(f"'{key}'" for key in keys)
-    return table_of(connection, query(__file__, "tasks", keys=inside, ledger=_ledger_columns()))
 
 
 def _workload(path: str, run: dict[str, Any], rows: list[dict[str, Any]]) -> Workload:
@@ -117,7 +117,7 @@ def _workload(path: str, run: dict[str, Any], rows: list[dict[str, Any]]) -> Wor
         work.notes.append("the run failed: it is replayed as far as it came")
     failed = sum(bool(row["exit_code"] or row["exit_signal"]) for row in rows)
     if failed:
-        work.notes.append(f"{failed} {'task failed: it is replayed as it' if failed == 1 else 'tasks failed: they are replayed as they'} ran")
+        work.notes.append(counted(failed, "task failed: it is replayed as it ran", "tasks failed: they are replayed as they ran"))
     return work
 
 
@@ -145,8 +145,7 @@ def _make_phases(connection: Any, work: Workload, rows: Sequence[dict[str, Any]]
         task.phases = phases_of(task.begin_ns, task.end_ns, own, cpu, queue, least)
         task.phases_serial = task.phases if most == least else phases_of(task.begin_ns, task.end_ns, own, cpu, queue, most)
     if without:
-        work.notes.append(f"{without} of {len(rows)} tasks have no task ledger: all of their time beyond CPU time and run queue "
-                          "is taken for waits")
+        work.notes.append(f"{without} of {counted(len(rows), 'task')} without a task ledger: all time beyond CPU time and run queue counts as waits")
 
 
 def _pieces(connection: Any, numbers: dict[str, int], begin_ns: int) -> dict[int, list[Piece]]:
@@ -196,10 +195,9 @@ def _attempts(work: Workload, rows: Sequence[dict[str, Any]], found: dict[int, l
         last[row["run_key"], row["task_id"]] = number
 
 
-def _note_unfinished(connection: Any, work: Workload, keys: Sequence[str]) -> None:
-    inside = ", ".join(f"'{key}'" for key in keys)
+def _note_unfinished(connection: Any, work: Workload, inside: str) -> None:
     count = connection.execute(f"""SELECT count(DISTINCT task_key::VARCHAR) FROM events WHERE kind = 'task_start' AND
         run_key::VARCHAR IN ({inside}) AND task_key::VARCHAR NOT IN (SELECT task_key::VARCHAR FROM tasks WHERE task_key IS NOT NULL)
         """).fetchall()[0][0]
     if count:
-        work.notes.append(f"{count} tasks had not finished when the recording ended: they are not replayed")
+        work.notes.append(f"{counted(count, 'task')} had not finished when the recording ended, and {'is' if count == 1 else 'are'} not replayed")

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from .. import _core
-from .._format import aligned, visible
+from .._format import aligned, counted, visible
 from ..cost.shared import age_notes
 from . import WhatIf
 from ._machines import Machine, cost_of
@@ -75,14 +75,16 @@ def _row(work: Workload, cpus: float, machine: Machine | None, wanted: int | str
     low = min(min(walls) * min(off, 1.0), middle.wall_ns * (1 - least))
     high = max(max(walls) * max(off, 1.0), middle.wall_ns * (1 + least))
     memory = machine.memory_bytes if machine is not None else None
-    fits = None if memory is None or middle.most_bytes is None else middle.most_bytes <= memory
-    if fits is False and not work.peaks_exact:
-        fits = None  # Upper bounds show only what fits.
+    peak = None if middle.most_bytes is None or work.outside_bytes is None else middle.most_bytes + work.outside_bytes
+    fits = None
+    if memory is not None and middle.most_bytes is not None:
+        # Upper bounds show only what fits.
+        fits = True if peak is not None and peak <= memory else False if work.peaks_exact and middle.most_bytes > memory else None
     row: dict[str, Any] = {
         "cpus": int(cpus) if cpus == int(cpus) else cpus, "instance_type": machine and machine.instance_type,
         "region": machine and machine.region, "wall_ns": round(middle.wall_ns), "wall_low_ns": round(low), "wall_high_ns": round(high),
         "cpu_share": round(middle.cpu_share, 4), "tasks_at_once": middle.most_tasks, "slots_waited_ns": round(middle.slots_ns),
-        "peak_bytes": middle.most_bytes, "memory_bytes": memory, "fits": fits}
+        "peak_bytes": peak, "memory_bytes": memory, "fits": fits}
     for name in ("on_demand", "spot"):
         hourly = getattr(machine.price, name) if machine is not None else ""
         for suffix, wall in (("", middle.wall_ns), ("_low", low), ("_high", high)):
@@ -93,26 +95,26 @@ def _row(work: Workload, cpus: float, machine: Machine | None, wanted: int | str
 
 
 def _assumptions(work: Workload, machines: Sequence[Machine], slots: int | str | None, speed: float | None) -> list[str]:
-    found = [f"the run had {work.cpus} CPU{'s' * (work.cpus != 1)} ({work.cpus_basis})"]
+    found = [f"the run had {counted(work.cpus, 'CPU')} ({work.cpus_basis})"]
     if slots is not None:
         found.append(f"at most {'a task for each CPU' if isinstance(slots, str) else slots} at once, as given")
     elif any(each.limited for each in work.launchers):
-        found.append(f"at most {work.slots} task{'s' * (work.slots > 1)} at once, as seen: --slots says another number")
+        found.append(f"at most {counted(work.slots, 'task')} at once, as seen: --slots gives another number")
     elif len(work.tasks) > 1:
-        found.append(f"at most {work.slots} tasks at once, as seen, though none waited for another: --slots says another number")
+        found.append(f"at most {counted(work.slots, 'task')} at once, as seen, though nothing shows that this was a limit: --slots gives another number")
     order = []
     if work.by_files:
-        order.append(f"{work.by_files} task{'s begin' if work.by_files > 1 else ' begins'} after those that wrote their files")
+        order.append(f"{counted(work.by_files, 'task begins', 'tasks begin')} after those that wrote their files")
     if work.by_order:
-        order.append(f"{work.by_order} task{'s begin' if work.by_order > 1 else ' begins'} after those that had ended just before, as seen")
+        order.append(f"{counted(work.by_order, 'task begins', 'tasks begin')} after those that had ended just before, as seen")
     if not work.has_files and len(work.tasks) > 1:
         order.append("the recording has no files: dependencies are by the order seen only")
     found.append("; ".join(order) if order else "no task waits for another")
-    found += ["a task's CPU time is the same on any number of CPUs, and its threads use as many as they did or wanted to",
+    found += ["a task's CPU time is the same on any number of CPUs, and it uses as many at once as it ran on or waited for",
               "waits for disk, network, timers and others last as long as recorded; queues for a CPU are found anew",
               "nothing else runs on the machine"]
     if machines:
-        found.append("a CPU of another machine is as fast as recorded, ± 40 %: --speed says another factor" if speed is None else
+        found.append("a CPU of another machine is as fast as recorded, ± 40 %: --speed gives another factor" if speed is None else
                      f"a CPU of the machine is {speed:g} times as fast as recorded, ± 13 %")
         found.append("the machine is paid by the second while the run lasts, at least 60 s, without its start")
     return found
@@ -122,18 +124,17 @@ def _note(result: WhatIf, work: Workload, base: Replay, machines: Sequence[Machi
     apart = base.wall_ns / work.wall_ns - 1 if work.wall_ns else 0.0
     if apart < -0.1:
         result.notes.append(f"the replay on the recorded CPUs is {-apart:.0%} shorter than the run: other work on the machine "
-                            "is likely, and each range reaches as far")
+                            "is likely, and each range is widened by that")
     elif apart > 0.1:
-        result.notes.append(f"the replay on the recorded CPUs is {apart:.0%} longer than the run: each range reaches as far")
+        result.notes.append(f"the replay on the recorded CPUs is {apart:.0%} longer than the run: each range is widened by that")
     if any(row["slots_waited_ns"] > 0.05 * row["wall_ns"] for row in result.rows):
         more = ""
         if work.slots == work.cpus:
-            more = "; the run had a task for each CPU: if its engine decides that, as Nextflow does, give --slots cpus"
-        result.notes.append(f"tasks waited for a slot while a CPU was free: see what more --slots give{more}")
+            more = "; the run had a task for each CPU: where its engine decides so, as Nextflow does, give --slots cpus"
+        result.notes.append(f"tasks waited for a slot while a CPU was free: try more --slots{more}")
     for row in result.rows:
         if row["fits"] is False:
-            result.notes.append(f"{row['instance_type']} has too little memory: tasks at once may hold "
-                                f"{_core.format_bytes(row['peak_bytes'])} of {_core.format_bytes(row['memory_bytes'])}")
+            result.notes.append(f"{row['instance_type']} has too little memory for the tasks at once: {_core.format_bytes(row['memory_bytes'])}")
     result.notes += age_notes(machine.price.date for machine in machines)
 
 
@@ -159,12 +160,12 @@ def text_of(result: WhatIf) -> str:
                         if with_machines else []))
     table = "\n".join(aligned(lines))
     duration = _core.format_duration
-    parts = [f"{visible(result.run, 60)}: {result.tasks} task{'s' * (result.tasks != 1)}, "
-             f"{duration(result.recorded_wall_ns)} on {result.recorded_cpus} CPU{'s' * (result.recorded_cpus != 1)}, replayed on them {duration(result.replayed_wall_ns)}; "
-             f"at the shortest {duration(result.shortest_wall_ns)}, with CPUs and slots enough", "", table, ""]
+    parts = [f"{visible(result.run, 60)}: {counted(result.tasks, 'task')}, "
+             f"{duration(result.recorded_wall_ns)} on {counted(result.recorded_cpus, 'CPU')}, replayed on them {duration(result.replayed_wall_ns)}; "
+             f"at the shortest {duration(result.shortest_wall_ns)}, with enough CPUs and slots", "", table, ""]
     dates = sorted({f"{row['price_date']} ({row['price_basis']})" for row in result.rows if row["price_date"]})
     if dates:
-        parts.append(f"costs are estimates by list prices of {', '.join(dates)}: they are no prices")
+        parts.append(f"costs are estimated from list prices of {', '.join(dates)}; not what you will be billed")
     parts += [f"assumed: {each}" for each in result.assumptions]
     parts += [f"note: {visible(note)}" for note in result.notes]
     return "\n".join(parts)

@@ -87,6 +87,8 @@ class Workload:
     """CPU time of the run outside of its tasks, while tasks ran: an engine's own, which competes with them."""
     limited: bool = False
     """These CPUs are a limit of the whole run: time in which it was held back is a queue, no wait."""
+    outside_bytes: int | None = 0
+    """What processes outside of its tasks hold at most; None: not known."""
     by_files: int = 0
     """Tasks that began after others whose files they used."""
     by_order: int = 0

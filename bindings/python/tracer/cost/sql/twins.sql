@@ -18,4 +18,4 @@ FROM twins, tasks AS t WHERE twins.recorded = tasks.task AND t.task = twins.list
 
 DELETE FROM tasks WHERE task IN (SELECT listed FROM twins);
 
-SELECT count(*) FROM twins
+SELECT count(*) FROM twins JOIN tasks ON task = recorded WHERE coalesce(cpus, memory_gib, requested_us) IS NOT NULL

@@ -34,7 +34,7 @@ FROM (
             coalesce(d.peak_gib, d.peak_at_most_gib, t.used_gib) AS used_gib, coalesce(d.limit_gib, t.memory_gib) AS limit_gib,
             d.peak_gib IS NULL AND d.peak_at_most_gib IS NOT NULL AS is_bound,
             d.key IS NOT NULL AND d.peak_gib IS NULL AND d.peak_at_most_gib IS NULL AS is_lower_bound,
-            d.key IS NOT NULL AS is_exact, d.oom, coalesce(t.t1 - t.t0, t.command_us) AS life_us, d.wanted_cpus, d.cpu_ns,
+            d.key IS NOT NULL AS is_exact, d.oom, nullif(coalesce(nullif(t.t1 - t.t0, 0), t.command_us), 0) AS life_us, d.wanted_cpus, d.cpu_ns,
             {ledger}, coalesce(t.input_bytes, d.input_bytes) AS input_bytes
         FROM tasks AS t
         LEFT JOIN details AS d ON d.source = t.source AND d.key = t.key

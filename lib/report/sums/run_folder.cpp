@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/run_folder.hpp"
+#include "report/sums/run_folder.hpp"
 
 #include <algorithm>
 #include <utility>
