@@ -292,7 +292,7 @@ class Rows(LakeCase):
             if not done:
                 done.append(0)
                 compact(str(self.lake))
-                done.append(_retain.keep_raw(str(self.lake), TABLES, 1))
+                done.append(_retain.keep_raw(str(self.lake), 1))
             return fill(step, *given)
 
         with mock.patch.object(_Step, "fill", racing):
