@@ -176,6 +176,19 @@ class TwoHosts(TempDir):
         self.assertEqual((row["run_key"], row["tasks"], row["cpu_ns"], {step["name"] for step in row["steps"]}),
                          (run["run_key"], 2, sum(task["cpu_ns"] for task in tasks.values()), {"ALIGN", "SORT"}))
         self.assertEqual([each.name for each in shown.open(row["run_key"])], ["monday, head", "monday, node-1"])
+        [(hosts, ran, cpu_ns)] = lake.sql("SELECT hosts, tasks, cpu_ns FROM runs_over_time('rnaseq')").fetchall()
+        self.assertEqual((hosts, ran), (2, 2))
+        self.assertGreaterEqual(cpu_ns, sum(row["cpu_ns"] for row in tasks.values()))
+        [(step, tool)] = lake.sql("SELECT t.step, max_by(p.tool, p.cpu_ns) FROM processes p JOIN tasks_last t USING (boot_id, task_key) "
+                                  "WHERE t.task = 'SORT (S1)' GROUP BY 1").fetchall()
+        self.assertEqual(step, "SORT")
+        self.assertTrue(lake.sql(f"FROM usual('{step}', '{tool}')").fetchall())
+        forgotten = self.folder / "forgotten"
+        shutil.copytree(self.lake, forgotten)
+        self.tracer("lake", "forget", forgotten, "--run", "monday")
+        left = tracer.lake(forgotten)
+        self.assertEqual(left.sql("SELECT count(*) FROM tasks WHERE task_id IS NOT NULL").fetchall(), [(0,)])
+        self.assertEqual(left.sql("SELECT count(*) FROM processes WHERE array_to_string(argv, ' ') LIKE '%sort.py%'").fetchall(), [(0,)])
         why = subprocess.run([TRACERD, "why", fetched, "SORT (S1)"], check=True, capture_output=True, text=True).stdout
         self.assertIn("on node-1:", why)
         log = subprocess.run([TRACERD, "log", fetched], check=True, capture_output=True, text=True).stdout

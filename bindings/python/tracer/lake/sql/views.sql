@@ -1,25 +1,36 @@
 -- Macros of a lake: docs/lake.md, Ask. They stand on the tables and canonical views beside them. _spark.py makes functions of Spark
 -- of them: what both know is written so that both take it.
 
--- A run that several hosts saw is one row. Of a host whose service knew no run, what counts are its tasks.
+-- A run that several hosts saw is one row. Of a host whose service saw no process of the run itself, what counts are its tasks.
 CREATE OR REPLACE MACRO runs_over_time(of_pipeline) AS TABLE
 WITH seen AS (
+    SELECT host_name, boot_id, run_key, pid, start_ns, pipeline, run, run_id, engine, "user", owner_uid, start_time, end_time, cpu_ns, tasks, failed_tasks,
+           coalesce(exit_signal, 0) <> 0 OR exit_code <> 0 AS failed, true AS has_figures
+    FROM runs_last
+    UNION ALL
+    SELECT min(host_name), boot_id, run_key, NULL, NULL, min(pipeline), min(run), min(run_id), min(engine), min("user"), min(owner_uid), min(start_time),
+           max(end_time), NULL, NULL, NULL, bool_or(outcome = 'failed'), false
+    FROM submits
+    WHERE run_key IS NOT NULL AND task_key IS NULL
+          AND NOT EXISTS (SELECT 1 FROM runs_last WHERE runs_last.boot_id = submits.boot_id AND runs_last.run_key = submits.run_key)
+    GROUP BY boot_id, run_key
+    HAVING count(outcome) > 0),
+known AS (
     SELECT coalesce(engine || '/' || run_id || '/' || coalesce("user", owner_uid::STRING, ''), boot_id || '/' || run_key,
                     boot_id || '/' || pid || '/' || start_ns) AS one, *
-    FROM runs_last
+    FROM seen
     WHERE pipeline = of_pipeline),
 elsewhere AS (
     SELECT r.one, t.host_name, t.cpu_ns, CASE WHEN t.exit_code <> 0 OR t.exit_signal <> 0 THEN 1 ELSE 0 END AS failed
-    FROM (SELECT DISTINCT one, run_key, "user" FROM seen) AS r JOIN tasks_last AS t ON t.run_key = r.run_key AND t."user" = r."user"
-    WHERE NOT EXISTS (SELECT 1 FROM seen WHERE seen.one = r.one AND seen.boot_id = t.boot_id))
+    FROM (SELECT DISTINCT one, run_key, "user" FROM known) AS r JOIN tasks_last AS t ON t.run_key = r.run_key AND t."user" = r."user"
+    WHERE NOT EXISTS (SELECT 1 FROM known WHERE known.one = r.one AND known.boot_id = t.boot_id AND has_figures))
 SELECT min(run) AS run, min(run_id) AS run_id, min(engine) AS engine, min("user") AS "user",
        count(DISTINCT host_name) AS hosts, min(start_time) AS start_time, max(end_time) AS end_time,
        (epoch_us(max(end_time)) - epoch_us(min(start_time))) * 1000 AS wall_ns, sum(cpu_ns)::BIGINT AS cpu_ns,
        sum(tasks)::BIGINT AS tasks, sum(failed_tasks)::BIGINT AS failed_tasks,
        bool_or(failed) AS failed
-FROM (SELECT one, run, run_id, engine, "user", host_name, start_time, end_time, cpu_ns, tasks, failed_tasks,
-             coalesce(exit_signal, 0) <> 0 OR exit_code <> 0 AS failed
-      FROM seen
+FROM (SELECT one, run, run_id, engine, "user", host_name, start_time, end_time, cpu_ns, tasks, failed_tasks, failed
+      FROM known
       UNION ALL
       SELECT one, NULL, NULL, NULL, NULL, host_name, NULL, NULL, cpu_ns, 1, failed, NULL
       FROM elsewhere)
