@@ -351,16 +351,17 @@ class Brief {
 
 }  // namespace
 
-bool is_command_alone(const std::vector<ReportNode>& tree) {
-  if (tree.size() != 1) return false;
-  const auto& [level, row, below] = tree.front();
-  return level == SummaryLevel::kRun && !row.task.pipeline && row.task.provenance.run == Provenance::kInferred &&
-         std::all_of(below.begin(), below.end(),
-                     [](const ReportNode& each) { return each.level >= SummaryLevel::kTool; });
+bool are_commands_alone(const std::vector<ReportNode>& tree) {
+  return std::all_of(tree.begin(), tree.end(), [](const ReportNode& run) {
+    return run.level == SummaryLevel::kRun && !run.row.task.pipeline &&
+           run.row.task.provenance.run == Provenance::kInferred &&
+           std::all_of(run.below.begin(), run.below.end(),
+                       [](const ReportNode& each) { return each.level >= SummaryLevel::kTool; });
+  });
 }
 
 std::vector<BriefRow> brief_rows(const Report& report, std::size_t most) {
-  return is_command_alone(report.tree) ? std::vector<BriefRow>{} : Brief(report, most).rows();
+  return are_commands_alone(report.tree) ? std::vector<BriefRow>{} : Brief(report, most).rows();
 }
 
 }  // namespace tracer::internal

@@ -26,8 +26,8 @@ struct BriefRow {
   std::size_t left_out = 0;       ///< Not 0: this row stands for so many of its level that have none.
 };
 
-/// A single run, named by the command that the session follows, and without tasks: it says no more than its tools.
-bool is_command_alone(const std::vector<ReportNode>& tree);
+/// Only runs that are named by the command that a session follows, and without tasks: they say no more than tools.
+bool are_commands_alone(const std::vector<ReportNode>& tree);
 
 /// At most `most` rows of the report's tree: its runs, their steps with what their tasks have in common, the tasks
 /// worth naming, and the tools that consumed most, the engines' own work in one row each. What cost nothing is left

@@ -108,7 +108,7 @@ class Table {
         add(row);
         if (row.depth == 0) in_rows_ += row.row.processes;
       }
-    } else if (by == By::kTree || (!by && !report.tree.empty() && !is_command_alone(report.tree))) {
+    } else if (by == By::kTree || (!by && !are_commands_alone(report.tree))) {
       add_heads("run, step, task, tool");
       add_nodes(report.tree, 0);
     } else {
@@ -397,8 +397,8 @@ std::string sum_note(const Report& report, std::optional<By> by, std::uint64_t i
   const bool known = report.completeness.rows_are_whole && report.total.processes_bound == Bound::kExact;
   if ((!known && in_rows != 0) || in_rows == all || by == By::kProcess) return {};
   const std::string_view what = by && by != By::kTree ? std::string_view(kByNames[static_cast<std::size_t>(*by)].first)
-                                : report.tree.empty() || (!by && is_command_alone(report.tree)) ? "tool"
-                                                                                                : "run or task";
+                                : report.tree.empty() || (!by && are_commands_alone(report.tree)) ? "tool"
+                                                                                                  : "run or task";
   if (in_rows < all)
     return fmt::format("in no row, as part of no {}: {} of {} processes ({})\n", what, all - in_rows, all,
                        by == By::kSample ? "name samples by --sample of tracerd run or task, Snakemake's wildcard "

@@ -234,7 +234,7 @@ class Contexts(support.TestCase):
         self.script("qc.sh", "true | cat\n")
         self.script("all.sh", "bash qc.sh; sleep 0.5\n")
         result, report = self.recorded("bash", "all.sh")
-        self.assertEqual((report["runs"], report["steps"], report["tasks"]), ([], [], []), result.stderr)
+        self.assertEqual(([run["name"] for run in report["runs"]], report["steps"], report["tasks"]), (["all.sh"], [], []), result.stderr)
         self.assertNotIn("tasks", result.stderr)
         self.assertNotIn("tasks", self.tracerd("why", self.path("r")).stdout)
         self.assertEqual(json.loads(self.tracerd("compare", "--json", self.path("r"), self.path("r")).stdout)["steps"], [])

@@ -14,7 +14,7 @@
 
 using namespace summed;
 using namespace tracer;
-using tracer::internal::is_command_alone;
+using tracer::internal::are_commands_alone;
 using tracer::internal::run_of;
 
 namespace {
@@ -85,12 +85,12 @@ TEST_CASE("a run whose only tasks are scripts that ran for less than a fifth of 
   const auto alone = make_report(few).tree;
   REQUIRE(alone.size() == 1);
   CHECK(alone[0].row.cpu_ns->value == 109);
-  CHECK(is_command_alone(alone));
+  CHECK(are_commands_alone(alone));
   CHECK(few.by_step().empty());
   CHECK(few.critical_paths().empty());
   CHECK(few.by_tool().size() == 2);
   CHECK(few.total().cpu_ns == 109);
-  CHECK_FALSE(is_command_alone(make_report(summary_of(minute_with({script_task(2)}, kMuch - 1))).tree));
+  CHECK_FALSE(are_commands_alone(make_report(summary_of(minute_with({script_task(2)}, kMuch - 1))).tree));
   CHECK(summary_of(minute_with({script_task(2), script_task(3, "make")}, kMuch)).by_step().size() == 1);
   Context labeled = script_task(2);
   labeled.provenance.step = Provenance::kLabel;
@@ -103,7 +103,7 @@ TEST_CASE("a run whose only tasks are scripts that ran for less than a fifth of 
   CHECK(runs[0].row.cpu_ns == 109);
   REQUIRE(runs[0].below.size() == 2);
   CHECK(runs[0].below[0].level == SummaryLevel::kTool);
-  CHECK_FALSE(is_command_alone(make_report(summary_of(minute_with({named}, kMuch))).tree));
+  CHECK_FALSE(are_commands_alone(make_report(summary_of(minute_with({named}, kMuch))).tree));
 }
 
 TEST_CASE("a task whose step, id or attempt becomes known late has one row") {

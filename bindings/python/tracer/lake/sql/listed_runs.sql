@@ -1,4 +1,4 @@
--- The newest runs: what several hosts saw of one is one, as in runs_over_time. Its tasks on hosts that know no run of theirs are in its figures.
+-- The newest runs: what several hosts saw of one is one, as in runs_over_time. A batch system's task that is all of another's is no more (doubled). Its tasks on hosts that know no run of theirs are in its figures.
 WITH seen AS (
     SELECT boot_id, run_key, coalesce(engine || '/' || run_id || '/' || coalesce("user", owner_uid::STRING, ''), boot_id || '/' || run_key) AS one, 1 AS place,
            pipeline, run, run_id, engine, time_unix_ns - time_ns + coalesce(start_ns, begin_ns) AS start_unix_ns, time_unix_ns - time_ns + begin_ns AS begin_unix_ns,
@@ -13,7 +13,8 @@ here AS (SELECT boot_id, run_key, min(one) AS one, min(place) AS place FROM seen
 anywhere AS (SELECT run_key, min(one) AS one FROM seen GROUP BY run_key),
 task AS (
     SELECT coalesce(here.one, anywhere.one, boot_id || '/' || run_key) AS one, here.place IS DISTINCT FROM 1 AS elsewhere, each.*
-    FROM (SELECT *, time_unix_ns - time_ns AS offset_ns, true AS ran FROM tasks_last WHERE run_key IS NOT NULL
+    FROM (SELECT *, time_unix_ns - time_ns AS offset_ns, true AS ran, step IS NULL AND count(step) OVER (PARTITION BY boot_id, pid, start_ns) > 0 AS doubled
+          FROM tasks_last WHERE run_key IS NOT NULL
           UNION ALL BY NAME
           SELECT boot_id, run_key, task_key, step, min(time_unix_ns - time_ns) AS offset_ns, min(submitted_ns) AS start_ns, false AS ran
           FROM submits ANTI JOIN tasks_last ON submits.run_key = tasks_last.run_key AND (submits.task_key = tasks_last.task_key OR submits.task_id = tasks_last.task_id)
@@ -34,8 +35,8 @@ newest AS (
            bool_or(place = 1 OR outcome IS NOT NULL) AS ended, min(outcome) AS outcome, count(*) OVER () AS runs
     FROM figures GROUP BY one ORDER BY start_unix_ns DESC NULLS LAST LIMIT {most}),
 steps AS (
-    SELECT one, sum(tasks)::BIGINT AS tasks, list(struct_pack(name := step, tasks, wall_ns) ORDER BY first_ns) FILTER (WHERE step IS NOT NULL) AS steps
-    FROM (SELECT one, step, count(*) AS tasks, ceil(median(wall_ns))::BIGINT AS wall_ns, min(offset_ns + start_ns) AS first_ns
+    SELECT one, sum(tasks)::BIGINT AS tasks, sum(doubled)::BIGINT AS doubled, list(struct_pack(name := step, tasks, wall_ns) ORDER BY first_ns) FILTER (WHERE step IS NOT NULL) AS steps
+    FROM (SELECT one, step, count(*) FILTER (WHERE doubled IS NOT TRUE) AS tasks, count(*) FILTER (WHERE doubled) AS doubled, ceil(median(wall_ns))::BIGINT AS wall_ns, min(offset_ns + start_ns) AS first_ns
           FROM task SEMI JOIN newest USING (one) GROUP BY one, step)
     GROUP BY one),
 problems AS (
@@ -44,6 +45,6 @@ problems AS (
     FROM findings_last AS each LEFT JOIN here USING (boot_id, run_key)
     LEFT JOIN (SELECT DISTINCT one, "user", task_id FROM task WHERE elsewhere) AS task ON each.run_key IS NULL AND each."user" = task."user" AND each.task_id = task.task_id
     GROUP BY ALL)
-SELECT newest.* EXCLUDE (own_tasks), greatest(own_tasks, steps.tasks) AS tasks, steps, error, warning,
+SELECT newest.* EXCLUDE (own_tasks), greatest(own_tasks - coalesce(doubled, 0), steps.tasks) AS tasks, steps, error, warning,
        CASE WHEN outcome IN ('failed', 'cached', 'aborted') THEN outcome WHEN outcome IS NULL AND has_failed THEN 'failed' ELSE 'done' END AS status
 FROM newest LEFT JOIN steps USING (one) LEFT JOIN problems USING (one) ORDER BY start_unix_ns DESC NULLS LAST
