@@ -257,6 +257,11 @@ void Subjects::take_figures(const std::vector<ReportNode>& nodes) {
     scope.memory_at_most_bytes = node.row.memory_at_most_bytes;
     scope.read_bytes = node.row.read_bytes;
     scope.written_bytes = node.row.written_bytes;
+    if (!scope.finished || node.row.first_start_ns == 0) continue;
+    // One of several that were announced with the same key is no more than a part of the row.
+    scope.processes = std::max(scope.processes, node.row.processes);
+    scope.begin_ns = std::min(scope.begin_ns, node.row.first_start_ns);
+    scope.end_ns = std::max(scope.end_ns, node.row.last_end_ns);
   }
 }
 

@@ -53,6 +53,13 @@ void OverTime::add(const Event& event) {
     runs(*start->context, start->start_ns, true);
   } else if (const auto* finish = event.get_if<TaskFinish>()) {
     if (is_in(*finish->context)) runs(*finish->context, finish->time_ns, false);
+  } else if (const auto* met = event.get_if<ProcessStart>()) {
+    // Its figures begin there, also those of a command that was held until then.
+    if (met->attached_ns && living_.size() < kMostLiving) {
+      Counted& counted = living_[met->process->pid];
+      counted = {id_of(*met->process)};
+      counted.until_ns = *met->attached_ns;
+    }
   } else if (const auto* exit = event.get_if<ProcessExit>()) {
     if (is_in(*exit->process->context)) exited(*exit);
   } else if (const auto* sample = event.get_if<ProcessSample>()) {

@@ -141,7 +141,7 @@ std::string Verdicts::text(const std::vector<Finding>& findings) const {
     const auto end = key ? ended_well_.find(*key) : ended_well_.end();
     if (is_failure && end != ended_well_.end() && end->second) silent.insert(*key);
   }
-  if (!silent.empty()) out += fmt::format("; {} failed silently", silent.size());
+  if (!silent.empty()) out += fmt::format("; something failed unnoticed in {}", silent.size());
   return out;
 }
 

@@ -21,8 +21,8 @@ class Verdicts {
   void add(const TaskFinish& finish);
   void add(const TaskSubmit& submit);
   void add(const RunFinish& finish);
-  /// "main.nf succeeded (status 0) in 32.0 s: 11 tasks, 9 ok, 1 retried and then ok, 1 ignored; 1 failed silently".
-  /// Empty: no run has ended.
+  /// "main.nf succeeded (status 0) in 32.0 s: 11 tasks, 9 ok, 1 retried and then ok, 1 ignored; something failed
+  /// unnoticed in 1". Empty: no run has ended.
   std::string text(const std::vector<Finding>& findings) const;
   /// A later attempt of this task, of the same name, has succeeded.
   bool succeeded_later(const Context& task) const;

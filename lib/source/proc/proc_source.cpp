@@ -205,7 +205,7 @@ class ProcSource final : public Source, public Tracker, public Snapshots, public
   static std::optional<Problem> unseen(Family family) {
     return Problem{ErrorCode::kPermission,
                    0,
-                   family == Family::kLifecycle ? "the proc tier sees only what lives when it looks"
+                   family == Family::kLifecycle ? "processes that lived between two looks are not seen"
                                                 : "the proc tier can't see this",
                    "use root, CAP_BPF and CAP_PERFMON, or the service (tracerd serve)",
                    {}};
