@@ -64,22 +64,23 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
 
     seen: set[str] = set()
     recorded: dict[str, list[str]] = {}
+    lakes = [path for path in paths if has_tables(path)]
     for path in paths:
         if os.path.realpath(path) in seen:
             raise problem("TRC131", f"{path} is named twice: its tasks would count twice", "name it once")
         seen.add(os.path.realpath(path))
-        if has_tables(path):
-            _read_rows(connection, [path])
-            notes.append(_end_of_tables(connection, path))
+        if path in lakes:
+            recorded[path] = [path]
         elif not _is_table(path) or os.path.isdir(path):
             recorded[path] = recordings_of(path, "TRC130")
-    series = {files[0]: files for files in series_of([file for files in recorded.values() for file in files])}
+    series = {files[0]: files for files in series_of([file for path, files in recorded.items() if path not in lakes for file in files])}
+    series |= {lake: [lake] for lake in lakes}
     for path in paths:
-        if path not in recorded and not has_tables(path):
+        if path not in recorded:
             _read_table(connection, path, notes)
         for file in recorded.get(path, ()):
             if file in series:
-                _read_rows(connection, series[file])
+                _read_rows(connection, series[file], notes)
     _place(connection)
     if len(paths) > 1 or any(map(os.path.isdir, paths)):
         _drop_repeated(connection, notes)
@@ -203,21 +204,17 @@ def _is_table(path: str) -> bool:
     return path.lower().endswith((".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".parq", ".pq"))
 
 
-def _read_rows(connection: Any, files: list[str]) -> None:
+def _read_rows(connection: Any, files: list[str], notes: list[str]) -> None:
     """Of the files of a recording, or of a lake."""
     connection.executemany("INSERT INTO source_files VALUES (?, ?)", [(files[0], file) for file in files])
     with _opened(connection, files, "tasks_last", "task_outer", "programs", "processes", "containers", "host_samples", "hosts") as recording:
         user = "owner_uid::VARCHAR" if recording else """coalesce("user", owner_uid || ' on ' || host_name)"""
         connection.execute(query(__file__, "recording", first=_next(connection), user=user))
-
-
-def _end_of_tables(connection: Any, lake: str) -> str:
-    from ..lake.shared import opened_lake
-
-    with opened_lake(connection, lake, "tasks"):
-        last = connection.execute("SELECT max(time_ns) // 1000000000 FROM recorded_tasks").fetchone()[0]
-    return f"{lake}: its tables have no task" if last is None else \
-        f"{lake}: its tables go up to {datetime.fromtimestamp(last, timezone.utc):%Y-%m-%d %H:%M} UTC; 'tracer lake compact' brings what came since"
+        if recording is None:
+            last = connection.execute("SELECT max(time_ns) // 1000000000 FROM recorded_tasks_last").fetchone()[0]
+            notes.append(f"{files[0]}: its tables have no task" if last is None else
+                         f"{files[0]}: its tables go up to {datetime.fromtimestamp(last, timezone.utc):%Y-%m-%d %H:%M} UTC; "
+                         "'tracer lake compact' brings what came since")
 
 
 def opened_sources(connection: Any, *names: str) -> Iterator[tuple[str, Source | None]]:

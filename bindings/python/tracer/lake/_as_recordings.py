@@ -29,8 +29,8 @@ def opened_lake(connection: Any, url: str, *names: str, prefix: str = "recorded_
     of = lake(url)
 
     def table(name: str) -> Callable[[], object]:
-        rows = view_over(connection, of, "processes" if name == "programs" else name, f"lake_{name}")
-        shifted = ", ".join(f"({each} + (time_unix_ns - time_ns)) AS {each}" for each in _TIMES if each in rows)
+        columns = view_over(connection, of, "processes" if name == "programs" else name, f"lake_{name}")
+        shifted = ", ".join(f"({each} + (time_unix_ns - time_ns)) AS {each}" for each in _TIMES if each in columns)
         replaced = f"REPLACE ({shifted})" if shifted else ""
         connection.execute(f"CREATE TEMP VIEW {prefix}{name} AS SELECT boot_id AS source, * {replaced} FROM lake_{name}")
         return lambda: connection.execute(f"DROP VIEW {prefix}{name}")
